@@ -88,7 +88,7 @@ def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]]
     began = time.monotonic()
     with (
         KRaftCluster(CLUSTER, image, run).boot() as cluster,
-        FaultTarget.on(cluster, min_insync_replicas="2") as target,
+        FaultTarget.on_new_topic(cluster, min_insync_replicas="2") as target,
     ):
         worked.boot_seconds.append(time.monotonic() - began)
         with Writer(target, RECORDS_A_SECOND, RECORDS_A_BATCH) as traffic:

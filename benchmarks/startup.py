@@ -13,7 +13,7 @@ import docker
 import msgspec
 
 from fixtures.cluster import KRaftCluster, Topology
-from fixtures.cluster.storage import META_PROPERTIES, bootstrap_files, meta_properties, tar
+from fixtures.cluster.storage import META_PROPERTIES, bootstrap_files, meta_properties, pack_tar
 from fixtures.engine import connect
 from fixtures.images import Image
 from fixtures.runs import Progress, Run
@@ -112,7 +112,7 @@ def _plain_node(client: docker.DockerClient, image: Image, run: Run, files: dict
         labels=run.labels,
     )
     try:
-        container.put_archive("/", tar(files))
+        container.put_archive("/", pack_tar(files))
         container.start()
         yield container
     finally:

@@ -278,7 +278,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
             watchdog = session.config.stash.get(WATCHDOG, None)
             session.exitstatus = session.config.stash[SESSION].finish(exitstatus, watchdog.barked if watchdog else "")
             if watchdog:
-                watchdog.over()
+                watchdog.note_cleaned_up()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -58,7 +58,7 @@ class HeldReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HeldReplicas(msgspec.Struct, frozen=True, gc=False):
     replicas: tuple[HeldReplica, ...]
 
-    def of(self, partition: str) -> list[HeldReplica]:
+    def of_partition(self, partition: str) -> list[HeldReplica]:
         return [replica for replica in self.replicas if replica.partition == partition]
 
 

@@ -71,7 +71,7 @@ def steps_taken(history: History) -> list[Taken]:
     ]
 
 
-def showing(steps: Sequence[Taken], events: Collection[int]) -> set[int]:
+def steps_with(steps: Sequence[Taken], events: Collection[int]) -> set[int]:
     """Return the numbers of the steps during which these events occurred."""
     return {step.number for step in steps if any(step.begin <= n < step.end for n in events)}
 

@@ -12,7 +12,7 @@ from filelock import FileLock
 from fixtures.engine import connect
 from fixtures.images import Image, from_image, layers
 from fixtures.paths import cache_dir
-from fixtures.runs import Progress, quiet
+from fixtures.runs import Progress, discard_progress
 from mutants import mutant
 from protocol.errors import KitError
 
@@ -26,7 +26,7 @@ class AgentNotBuilt(KitError):
     """Maven is missing, or could not build the agent's jar."""
 
 
-def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
+def build_agent(progress: Progress = discard_progress, sources: Path = SOURCES) -> Path:
     """Return the agent's jar, built by Maven and cached under the hash of its sources.
 
     Equal sources give equal bytes. An interrupted build leaves nothing that a later one could mistake for a jar.
@@ -41,7 +41,7 @@ def build_agent(progress: Progress = quiet, sources: Path = SOURCES) -> Path:
     return kept
 
 
-def mutant_image(name: str, base: Image, progress: Progress = quiet) -> Image:
+def mutant_image(name: str, base: Image, progress: Progress = discard_progress) -> Image:
     """Return `base` with the agent in it and KAFKA_OPTS that load the mutant after the base's own options.
 
     The image is kept, so that one base and one mutant are one image id, and so one column. A broker whose code
@@ -54,9 +54,9 @@ def mutant_image(name: str, base: Image, progress: Progress = quiet) -> Image:
     tag = f"kafka-conformance/mutant:{planted.name}-{base.version}-{recipe}"
     client = connect()
     with FileLock(cache_dir() / "mutants.lock"):
-        if layers.present(client, tag) is None:
+        if layers.find_image(client, tag) is None:
             with layers.workbench(client, base.id, [], f"planting {planted.name} in {base.reference}") as bench:
-                layers.put(bench, {AGENT_INSIDE: agent})
+                layers.put_files(bench, {AGENT_INSIDE: agent})
                 layers.commit(bench, tag, layers.KEPT, {"KAFKA_OPTS": options})
     return from_image(tag, client=client)
 

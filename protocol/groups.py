@@ -61,7 +61,7 @@ class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
     partitions: tuple[CommittedOffset, ...] = ()
 
     @property
-    def only(self) -> CommittedOffset:
+    def only_partition(self) -> CommittedOffset:
         """The one requested partition. Raises KitError unless there is exactly one."""
         if len(self.partitions) != 1:
             raise KitError(f"OffsetFetch was asked for one partition; the answer holds {len(self.partitions)}: {self}")
@@ -69,7 +69,7 @@ class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
 
     def shows(self, offset: int) -> bool:
         """True if the one partition has this offset and no error."""
-        found = (self.error, self.only.error, self.only.offset) if self.partitions else ()
+        found = (self.error, self.only_partition.error, self.only_partition.offset) if self.partitions else ()
         return found == (Error.NONE, Error.NONE, offset)
 
 

@@ -126,9 +126,9 @@ class _Tables:
         shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
         changed = intake.outdated
         outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
-        self.observations = cells.observations(cells.usable(distinct.lines, shards), outdated)
-        self.alike = coalesce_to_cores(cells.alike(self.observations)).persist()
-        usable = cells.usable(distinct.few, shards)
+        self.observations = cells.observations(cells.usable_lines(distinct.lines, shards), outdated)
+        self.alike = coalesce_to_cores(cells.join_alike(self.observations)).persist()
+        usable = cells.usable_lines(distinct.few, shards)
         self._applicable = _applicable_cases(intake, catalogue)
         broken = cells.observations(usable, outdated)
         self._small = {
@@ -138,7 +138,7 @@ class _Tables:
             "wavering": cells.wavering(self.alike),
             "paths": cells.paths(self.alike),
             "violations": cells.violations(broken),
-            "ways": cells.ways(broken, deviations),
+            "ways": cells.distinct_violations(broken, deviations),
             "sums": sum_lines(usable, outdated),
         }
 

@@ -35,7 +35,7 @@ class _Rewriting:
         assert shard.header is not None
         self.header = shard.header
         self.again = again
-        self.whole = whole and not shard.summary.refusal and not shard.summary.missing
+        self.whole = whole and not shard.summary.refusal and not shard.summary.missing_part
         self.lines = sorted(shard.lines, key=lambda line: line.n)
         observed = [line for line in self.lines if isinstance(line, ObservationLine)]
         self.replaced: set[str] = set()

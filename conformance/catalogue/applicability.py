@@ -41,7 +41,7 @@ def is_open(text: str) -> bool:
     return text.endswith("..")
 
 
-def meet(one: str, other: str) -> bool:
+def ranges_overlap(one: str, other: str) -> bool:
     """True if some version is inside both ranges."""
     ends = [_ends(one), _ends(other)]
     return max(low for low, _ in ends) <= min(high for _, high in ends)
@@ -53,7 +53,7 @@ def _ends(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 
 @cache
-def need(text: str) -> tuple[str, str, int]:
+def parse_need(text: str) -> tuple[str, str, int]:
     """Return the parts of a need: `Fetch >= 9` as (name, sign, level)."""
     match = _NEED.match(text)
     if match is None:
@@ -63,9 +63,9 @@ def need(text: str) -> tuple[str, str, int]:
     return match["name"], match["sign"], int(match["level"])
 
 
-def meets(facts: Facts, needs: Sequence[str]) -> bool:
+def meets_needs(facts: Facts, needs: Sequence[str]) -> bool:
     """True if the declared levels meet all needs, or if the cluster never started, since its levels are then unknown."""
-    return not needs or not facts.ranges or all(_meets_one(facts, *need(text)) for text in needs)
+    return not needs or not facts.ranges or all(_meets_one(facts, *parse_need(text)) for text in needs)
 
 
 def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:
@@ -76,4 +76,4 @@ def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:
 def applies(facts: Facts, ranges: Sequence[str], needs: Sequence[str]) -> bool:
     """True if the version and the declared levels are within the row's. Empty `ranges` put no bound on the version."""
     inside = not ranges or any(in_range(facts.version, text) for text in ranges)
-    return inside and meets(facts, needs)
+    return inside and meets_needs(facts, needs)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.catalogue.applicability import in_range, is_open, meet
+from conformance.catalogue.applicability import in_range, is_open, ranges_overlap
 from conformance.catalogue.load import Catalogue
 from conformance.catalogue.rows import CatalogueError, Requirement
 from conformance.catalogue.schedule_words import ANY, schedule_words
@@ -218,7 +218,7 @@ def _overlap(one: Deviation, other: Deviation) -> bool:
     """True if two entries are about the same violations: each is, or one of them is more than the other."""
     if one.requirement != other.requirement or not set(one.cases) & set(other.cases):
         return False
-    if not any(meet(left, right) for left in one.versions for right in other.versions):
+    if not any(ranges_overlap(left, right) for left in one.versions for right in other.versions):
         return False
     return _includes(one, other) or _includes(other, one)
 

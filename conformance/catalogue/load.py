@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.catalogue.applicability import in_range, need
+from conformance.catalogue.applicability import in_range, parse_need
 from conformance.catalogue.rows import RECORDED, CatalogueError, Requirement
 
 SHIPPED = files(__package__)
@@ -112,4 +112,4 @@ def _check_ranges(ranges: list[str], needs: list[str]) -> None:
     for text in ranges:
         in_range("3.3.0", text)
     for text in needs:
-        need(text)
+        parse_need(text)

@@ -8,7 +8,7 @@ from history.command import COMMAND
 MOST = 3
 
 
-def near(row: str) -> str:
+def similar_rows(row: str) -> str:
     """Return sentences that name the rows with the most similar ids, if any is similar, and say where all are
     listed."""
     ids = [one.id for one in shipped_rows()]

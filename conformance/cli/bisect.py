@@ -27,7 +27,7 @@ from conformance.campaign.plan import (
     refuse_running,
 )
 from conformance.catalogue import shipped_rows
-from conformance.catalogue.near import near
+from conformance.catalogue.near import similar_rows
 from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.matrix import refuse_wrong, run_columns, versions_of
@@ -332,6 +332,6 @@ def _anchor_columns(names: Sequence[str]) -> Sequence[str]:
 
 def _refuse_row(row: str) -> None:
     if row not in [one.id for one in shipped_rows()]:
-        raise WrongUse(f"{row!r} is not a row of the catalogue. {near(row)}")
+        raise WrongUse(f"{row!r} is not a row of the catalogue. {similar_rows(row)}")
     if row not in checks_by_row() or row == patch_releases.ROW:
         raise WrongUse(f"{row}: the kit has no check for this row that one version could decide")

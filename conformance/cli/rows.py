@@ -11,7 +11,7 @@ from typing import Literal, TypedDict, get_args
 import click
 
 from conformance.catalogue import Requirement, shipped_rows
-from conformance.catalogue.near import near
+from conformance.catalogue.near import similar_rows
 from conformance.catalogue.rows import Kind, Level
 from conformance.cli.group import HELP
 from conformance.core.registry import checks_by_row, every_check, own_checks
@@ -118,7 +118,7 @@ def _matching_rows(row: str | None) -> list[Requirement]:
     every = list(shipped_rows())
     found = [one for one in every if fnmatchcase(one.id.upper(), row.upper())] if row else every
     if not found:
-        raise WrongUse(f"{row!r}: the catalogue has no such row. {near(row or '')}")
+        raise WrongUse(f"{row!r}: the catalogue has no such row. {similar_rows(row or '')}")
     return found
 
 

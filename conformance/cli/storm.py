@@ -149,7 +149,7 @@ class Storm:
         target = self._targets.target()
         try:
             eventually(
-                lambda: not target.lacking(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
+                lambda: not target.why_unhealthy(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
             )
         except KitError as reason:
             return self._replace(str(reason))

@@ -44,7 +44,7 @@ class TopicAdministration(StepExecutor[S]):
         """Return the first running broker, preferably one not hit by a standing fault: a hit one may not reach a
         controller."""
         down, hit = (
-            self.bench.processes.silent(self.bench.brokers),
+            self.bench.processes.stopped_or_frozen(self.bench.brokers),
             {node for one in self.standing for node in one.nodes},
         )
         running = [name for name in self.bench.brokers if name not in down]
@@ -58,7 +58,7 @@ class TopicAdministration(StepExecutor[S]):
 
     @run.register
     def _create_topic(self, step: steps.CreateTopic) -> None:
-        name = self.topics[step.on].name if step.on in self.topics else self.bench.fresh(step.on)
+        name = self.topics[step.on].name if step.on in self.topics else self.bench.fresh_name(step.on)
         self._create_as(step.on, name, step.partitions, step.replication_factor, step.configs)
 
     def _create_as(

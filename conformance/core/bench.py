@@ -3,14 +3,14 @@
 >>> from fixtures.faults.kinds.process import Kill
 >>> from protocol.messages import Topic
 >>> from protocol.topics import NewTopic
->>> [created] = bench.node("broker-1").create_topics([NewTopic(bench.fresh("orders"), ((1, 2, 3),))]).topics
+>>> [created] = bench.node("broker-1").create_topics([NewTopic(bench.fresh_name("orders"), ((1, 2, 3),))]).topics
 >>> def leader():
 ...     "The leader as broker 2 knows it."
 ...     [topic] = bench.node("broker-2").metadata([created.name]).topics
 ...     return topic.partitions[0].leader if topic.partitions else None
 >>> bench.eventually(leader, "a leader of orders")
 1
->>> with bench.faults(Topic(created.name, created.topic_id)).under(Kill(role="leader")) as injected:
+>>> with bench.faults(Topic(created.name, created.topic_id)).standing_fault(Kill(role="leader")) as injected:
 ...     bench.eventually(lambda: leader() != 1, "another leader")
 True
 >>> injected.nodes, sorted({call.op for call, _ in bench.tape.history.answered_calls()})
@@ -33,7 +33,7 @@ from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, close_all
-from fixtures.disk.words import word
+from fixtures.disk.words import latest_registration
 from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
@@ -195,13 +195,13 @@ class Bench:
         self._producers.append(self._live().producer(name, brokers or self.brokers, self.tape, transactional_id))
         return self._producers[-1]
 
-    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+    def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
         """Run all actions in parallel, each with its own clients. Raises the error of any of them."""
-        (on_threads if self._cluster is None else self._cluster.together)(actions)
+        (on_threads if self._cluster is None else self._cluster.run_in_parallel)(actions)
 
     # --- names, time, tape
 
-    def fresh(self, prefix: str) -> str:
+    def fresh_name(self, prefix: str) -> str:
         """Return a new name for a topic, group or transactional id."""
         self._names += 1
         return f"{prefix}-{self.tape.example.example}-{self._names}"
@@ -237,7 +237,7 @@ class Bench:
             return answer
         owed = None if lasts < LASTING or self._is_disturbed() else due
         text = f"a request that has to succeed was refused: {answer}"
-        raise Overdue(text, due=owed, within=lasts, late=self.wait.late(lasts))
+        raise Overdue(text, due=owed, within=lasts, late=self.wait.seconds_late(lasts))
 
     def count_excuse(self, evidence: Evidence) -> None:
         """Count an excuse while a rig is prepared, such as a retry."""
@@ -269,7 +269,7 @@ class Bench:
             self.wait.note_host(overdue.late)
             self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late, overdue.events)
         if isinstance(trouble, Unanswered) and not self._is_disturbed():
-            self.tape.overdue("answer", str(trouble), trouble.within, self.wait.late(trouble.within))
+            self.tape.overdue("answer", str(trouble), trouble.within, self.wait.seconds_late(trouble.within))
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
         for name, end in self._cluster.process_ends().items():
             if name not in known:
@@ -277,7 +277,7 @@ class Bench:
 
     def _is_disturbed(self) -> bool:
         """True if a fault of the check still stands."""
-        return self.processes.are_broken or any(faults.stand for faults in self._faults)
+        return self.processes.are_broken or any(faults.any_standing for faults in self._faults)
 
     def heal_all(self) -> None:
         """Undo whatever the check left broken: standing faults, and nodes that are down or frozen. Raises KitError."""
@@ -285,9 +285,9 @@ class Bench:
             faults.heal_all()
         self.processes.heal_all()
 
-    def lacking(self) -> list[str]:
+    def remaining_damage(self) -> list[str]:
         """Return the damage that the check's faults left behind; empty if there is none."""
-        return [line for faults in self._faults for line in faults.lacking()]
+        return [line for faults in self._faults for line in faults.blocking_rules()]
 
     # --- disks and metrics
 
@@ -319,10 +319,12 @@ class Bench:
         """Return a broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
         return Disk(self.tape, name, partition, lambda: self._live().container(name))
 
-    def word(self, controller: str, topic: Topic, index: int) -> Word:
+    def registration_on_disk(self, controller: str, topic: Topic, index: int) -> Word:
         """Return a controller's registration of a partition, read from its log on disk; no broker needs to be running."""
         wanted = ReadWord(topic.name, index)
-        return self._read(controller, wanted, lambda: word(self._live().container(controller), topic, index))
+        return self._read(
+            controller, wanted, lambda: latest_registration(self._live().container(controller), topic, index)
+        )
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         """Return all registrations of partitions committed in the controllers' logs on disk."""

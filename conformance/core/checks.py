@@ -11,7 +11,7 @@ stored tape. On a `bench` (here any cluster's) one example of a probe is run lik
 ... def older_epoch_is_fenced(partition, epochs_back):
 ...     "A fetch with an older leader epoch is fenced."
 ...     leader, epoch = partition.leader(), partition.epoch()
-...     answer = leader.fetch(partition.at(0, current_leader_epoch=epoch - epochs_back))
+...     answer = leader.fetch(partition.fetch_from(0, current_leader_epoch=epoch - epochs_back))
 ...     yield premise(partition.epoch() == epoch, "the leader epoch is still the same")
 ...     yield held_if(answer.error is Error.FENCED_LEADER_EPOCH, answer, case="consumer")
 >>> outcome = evaluate_check(older_epoch_is_fenced, bench, {"epochs_back": 2}, {})
@@ -214,7 +214,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return tuple(dict.fromkeys([*self.own_rows, *rows_about(*self.aims)]))
 
     @cached_property
-    def takes(self) -> frozenset[str]:
+    def parameter_names(self) -> frozenset[str]:
         """The names of the body's parameters."""
         return frozenset(inspect.signature(self.body).parameters)
 

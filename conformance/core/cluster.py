@@ -93,7 +93,7 @@ class Cluster(Protocol):
         """Wait as `fixtures.waiting.eventually` does, by this cluster's clock. Raises Overdue."""
         ...
 
-    def late(self, since: float) -> float:
+    def seconds_late(self, since: float) -> float:
         """Return the kit's own worst delay in waking since `since`, in seconds."""
         ...
 
@@ -102,7 +102,7 @@ class Cluster(Protocol):
         unknown."""
         ...
 
-    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+    def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
         """Run all actions in parallel. Raises the error of any of them."""
         ...
 
@@ -167,13 +167,13 @@ class LiveCluster:
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
         return eventually(probe, within=within, what=what, every=every, due=due)
 
-    def late(self, since: float) -> float:
-        return STARVATION.worst(since)
+    def seconds_late(self, since: float) -> float:
+        return STARVATION.worst_lateness(since)
 
     def cpu_pressure(self) -> float:
         return cpu_pressure()
 
-    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+    def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
         on_threads(actions)
 
     def node(self, name: str) -> BenchNode:

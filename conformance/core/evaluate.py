@@ -211,9 +211,9 @@ def _rig_handle(check: Check, bench: Bench, context: dict[str, Any]) -> Any:
 
 def _offer_arguments(check: Check, bench: Bench) -> dict[str, Any]:
     offered: dict[str, Any] = {}
-    if "case" in check.takes:
+    if "case" in check.parameter_names:
         offered["case"] = bench.tape.example.case
-    if "expected" in check.takes:
+    if "expected" in check.parameter_names:
         offered["expected"] = shipped_rows()[check.rows[0]].expected_token(_facts_of_column(bench))
     return offered
 

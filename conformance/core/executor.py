@@ -106,7 +106,7 @@ class StepExecutor(ABC, Generic[S]):
     # --- faults
 
     @abstractmethod
-    def around(self, on: str) -> tuple[Topic, int]:
+    def partition_for_fault(self, on: str) -> tuple[Topic, int]:
         """Return the topic and partition around which a fault on this subject is injected. Raises Absent."""
 
     def before_fault(self) -> None:
@@ -132,7 +132,7 @@ class StepExecutor(ABC, Generic[S]):
         self.after_fault()
 
     def _inject(self, on: str, fault: Fault, *, follow: bool = True) -> StandingFault:
-        fresh, (topic, index) = fault.fresh(), self.around(on)
+        fresh, (topic, index) = fault.fresh(), self.partition_for_fault(on)
         self.before_fault()
         injected = self.faults.inject(fresh, topic, index, follow=follow)
         self.after_fault()
@@ -162,9 +162,9 @@ class StepExecutor(ABC, Generic[S]):
     def _sweep(self, step: Sweep) -> None:
         if self.standing:
             raise Absent("a fault stands")
-        ask_all(self.bench, self.swept(), step.turn)
+        ask_all(self.bench, self.sweep_targets(), step.turn)
 
-    def swept(self) -> Swept:
+    def sweep_targets(self) -> Swept:
         """Return the partitions and group for a sweep. Raises Absent if there are none."""
         raise Absent(f"{type(self).__name__} names nothing to sweep")
 
@@ -178,7 +178,7 @@ class StepExecutor(ABC, Generic[S]):
 
     # --- rest
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
         A cluster that never agrees is a finding for the judges. Raises Unhealed if it agrees although a fault did not

@@ -48,7 +48,7 @@ class Faults:
         return self._record("heal", fault, lambda: self._live().heal(fault))
 
     @contextmanager
-    def under(self, fault: Fault) -> Iterator[Injected]:
+    def standing_fault(self, fault: Fault) -> Iterator[Injected]:
         """Inject the fault, and heal it at the end of the block, whatever happens inside."""
         injected = self.inject(fault)
         try:
@@ -61,11 +61,11 @@ class Faults:
         self._live().heal_all()
 
     @property
-    def stand(self) -> bool:
+    def any_standing(self) -> bool:
         """True if a fault still stands."""
         return self._injector is not None and bool(self._injector.open)
 
-    def lacking(self) -> list[str]:
+    def blocking_rules(self) -> list[str]:
         """Return the rules that still block links, one line per node."""
         return self._target.links.existing_rules() if self._target is not None else []
 

@@ -26,7 +26,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 ...     def step(self, step):
 ...         self.partition.write(*[b"value"] * step.records)
 ...
-...     def rest(self):
+...     def bring_to_rest(self):
 ...         at_rest(self.partition)
 >>> check = MachineCheck(
 ...     id="machines.write", topology=QUICK_CLUSTER, machine=WriteMachine, executor=WriteExecutor, step=Write,
@@ -37,7 +37,7 @@ judges look at the history. A machine of one rule, on a `bench` (here any cluste
 (Write(records=2), [Write(records=1)])
 >>> executor = check.executor(bench)
 >>> executor.step(step)
->>> executor.rest()
+>>> executor.bring_to_rest()
 >>> {observation.result for observation in judge_all(JUDGES, bench.tape.history)}
 {'held'}
 """
@@ -69,7 +69,7 @@ class Executor(Protocol[S_contra]):
 
     def step(self, step: S_contra) -> None: ...
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         """Heal everything, wait until the cluster is healthy, and read what the judges need. Raises KitError if it does not
         heal."""
         ...
@@ -95,7 +95,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
     def do(self, step: Step) -> None:
         """Take a step: the model notes it, then it runs."""
-        self.model.takes(step)
+        self.model.note_drawn(step)
         self._run_step(step)
 
     def teardown(self) -> None:

@@ -11,7 +11,7 @@ class FaultModel:
     """The model of the steps drawn so far. It never learns a step's result, so that rules and preconditions depend only
     on what was drawn: a fault that could not be injected counts as injected.
 
-    A machine's own model extends `takes` by what its rules need to know.
+    A machine's own model extends `note_drawn` by what its rules need to know.
     """
 
     most_faults: ClassVar[int] = 3
@@ -27,7 +27,7 @@ class FaultModel:
     def may_disturb(self) -> bool:
         return self.faults < self.most_faults
 
-    def takes(self, step: Step) -> None:
+    def note_drawn(self, step: Step) -> None:
         """Update the model with a drawn step."""
         match step:
             case Disturb():

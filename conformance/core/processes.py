@@ -49,7 +49,7 @@ class Processes:
 
         def act() -> dict[str, NodeState]:
             nodes = {name: self._live().node(name) for name in names}
-            self._live().together([partial(fault.act, nodes[name]) for name, fault in faults.items()])
+            self._live().run_in_parallel([partial(fault.act, nodes[name]) for name, fault in faults.items()])
             return {name: node.state() for name, node in nodes.items()}
 
         states = self._tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
@@ -91,7 +91,7 @@ class Processes:
         for name, fault in list(self._broken.items()):
             (self.resume if isinstance(fault, Freeze) else self.start)(name)
 
-    def silent(self, names: Iterable[str]) -> list[str]:
+    def stopped_or_frozen(self, names: Iterable[str]) -> list[str]:
         """Return those of these nodes that the engine reports as stopped or frozen: they answer no request.
 
         Not for checks that are judged again by running them.

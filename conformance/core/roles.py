@@ -49,7 +49,7 @@ class Roles:
 
     def refresh(self) -> None:
         """Ask the engine which brokers are down; forget partitions without leaders and brokers that did not answer."""
-        self.down = set(self._bench.processes.silent(self._bench.brokers))
+        self.down = set(self._bench.processes.stopped_or_frozen(self._bench.brokers))
         self._leaderless.clear()
         self._unheard.clear()
 
@@ -93,7 +93,7 @@ class Roles:
 
     # --- partitions
 
-    def state(self, on: str) -> PartitionMetadata:
+    def partition_state(self, on: str) -> PartitionMetadata:
         """Return the partition at the newest leader epoch known to any running broker, once it has a leader. Raises
         Absent."""
         if on not in self._views:
@@ -116,7 +116,7 @@ class Roles:
 
     def epoch(self, on: str, back: int = 0) -> int:
         """Return the leader epoch `back` below the current one, at least 0."""
-        return max(0, self.state(on).leader_epoch - back)
+        return max(0, self.partition_state(on).leader_epoch - back)
 
     def node(self, on: str, role: str) -> NodeClient:
         """Return the client of the `leader`, the first running `follower`, or the latest running `former-leader` (the
@@ -124,7 +124,7 @@ class Roles:
 
         Raises Absent.
         """
-        state = self.state(on)
+        state = self.partition_state(on)
         holders = {
             "leader": [state.leader],
             "follower": [id for id in state.replicas if id != state.leader and self.is_running(id)],

@@ -59,7 +59,7 @@ class Question(NamedTuple):
             return range(0)
         return range(max(common.low, self.least), common.high + 1)
 
-    def together(self, node: NodeClient) -> None:
+    def ask_together(self, node: NodeClient) -> None:
         """Ask about all items in the highest version."""
         self.ask(node, self.items, self.versions(node)[-1])
 
@@ -97,11 +97,11 @@ def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
     asked = [*questions_of_turn(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
     for question, node in asked:
-        question.together(node)
+        question.ask_together(node)
     for question, node in asked:
         question.one_by_one(node, turn)
     for question, node in asked:
-        question.together(node)
+        question.ask_together(node)
     bench.tape.note(SWEPT_NOTE)
 
 

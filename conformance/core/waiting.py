@@ -70,7 +70,7 @@ class Settled(msgspec.Struct, frozen=True):
         """True if the condition came true, False if not, None if the kit was too late to know."""
         return None if self.excuse else self._met
 
-    def also(self, right: bool) -> Settled:
+    def require_also(self, right: bool) -> Settled:
         """Return the same end, but unmet unless `right` is true as well."""
         return msgspec.structs.replace(self, _met=self._met and right)
 
@@ -119,7 +119,7 @@ class Waiting:
         """
         events = self._tape.history.events
         if self._cluster is not None:
-            late = self.late(events[-1].t - events[event].t)
+            late = self.seconds_late(events[-1].t - events[event].t)
             if late >= SLEPT:
                 self._tape.note(SLEPT_SINCE, {"since": event, "late": late})
         noted = takewhile(lambda one: not isinstance(one, Call), events[self._tape.newest_answer() + 1 :])
@@ -128,15 +128,15 @@ class Waiting:
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         """Return the error for a rig's own wait in vain for what is `due`."""
-        return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.late(within))
+        return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.seconds_late(within))
 
-    def late(self, within: float) -> float:
+    def seconds_late(self, within: float) -> float:
         """Return the kit's own worst delay in waking in the last `within` seconds; 0 on a stored tape."""
-        return 0.0 if self._cluster is None else self._cluster.late(self._cluster.now().seconds - within)
+        return 0.0 if self._cluster is None else self._cluster.seconds_late(self._cluster.now().seconds - within)
 
     def recorded_late(self, within: float) -> float:
-        """Return `late` and record it on the tape, for a check that asks once a bound has passed."""
-        return self._tape.call("kit", "late", {}, Late, lambda: Late(self.late(within))).seconds
+        """Return `seconds_late` and record it on the tape, for a check that asks once a bound has passed."""
+        return self._tape.call("kit", "late", {}, Late, lambda: Late(self.seconds_late(within))).seconds
 
 
 @contextmanager

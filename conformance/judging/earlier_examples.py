@@ -35,7 +35,7 @@ class Earlier(msgspec.Struct, frozen=True):
         stories = [story for story in reading.stories(PartitionStory) if isinstance(story, PartitionStory)]
         limits: dict[str, float] = {**self.log_starts}
         for story in stories:
-            limits[story.name] = max(story.derive(LogStarts).limit(NEVER), limits.get(story.name, 0))
+            limits[story.name] = max(story.derive(LogStarts).highest_explained(NEVER), limits.get(story.name, 0))
         bounds = {name: int(limit) for name, limit in limits.items() if limit < inf}
         return Earlier(_sent_until(stories, self.sent), bounds)
 

@@ -42,7 +42,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_early: str | None = None
 
     @property
-    def missing(self) -> str:
+    def missing_part(self) -> str:
         """A description of what is missing from this shard; empty if every line up to its footer is there."""
         if self.footer is None:
             return "has no footer: its worker was cut short"
@@ -191,8 +191,8 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
     """Return descriptions of what is missing, by a column's name or by its label; under '' what may belong to any column."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
-        if summary.shard in named and summary.missing:
-            marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing}")
+        if summary.shard in named and summary.missing_part:
+            marks[named[summary.shard]].append(f"shard {summary.shard} {summary.missing_part}")
         if not summary.shard and summary.bad:
             marks[""].append(f"{summary.bad} unreadable lines have no shard id")
     for entry in quarantine.shards:

@@ -109,7 +109,7 @@ def wrong_with(judge: Judge) -> str:
     return ""
 
 
-def usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
+def check_usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     """Return the judges. Raises ValueError with the name of a judge that can't be used or that is listed twice."""
     for judge in judges:
         if wrong := wrong_with(judge):
@@ -120,7 +120,7 @@ def usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     return tuple(judges)
 
 
-JUDGES = usable([judge for module in MODULES for judge in _defined_in(module)])
+JUDGES = check_usable([judge for module in MODULES for judge in _defined_in(module)])
 
 
 def rows_about(*kinds: Kind) -> tuple[str, ...]:

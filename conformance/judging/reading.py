@@ -130,7 +130,7 @@ class Reading:
             self._take(kind, name, fact, number)
         elif number == UNTOLD:
             self._doubt(topic, name, fact, node)
-        elif number == DELETED and (asked := AskedByFormerId.of(fact)) is not None:
+        elif number == DELETED and (asked := AskedByFormerId.request_behind(fact)) is not None:
             latest = self._recreations.latest(topic)
             if self._recreations.knows_latest(topic, node, call):
                 self._take(kind, name, asked, latest)
@@ -144,7 +144,7 @@ class Reading:
         self._leave_in_doubt(name, number)
         for story in self._stories_named("partition", name, number):
             if request is not None and type(story) not in self._ended:
-                story.take(request)
+                story.add_fact(request)
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
     def _leave_in_doubt(self, name: str, number: int) -> None:
@@ -165,7 +165,7 @@ class Reading:
                 if type(story) in self._ended:
                     story.left_out += 1
                 else:
-                    story.settle(one.request, one.fact)
+                    story.replace_unknown(one.request, one.fact)
 
     def _process(self, node: str) -> tuple[str, int]:
         return node, self.timeline.incarnations.get(node, 0)
@@ -176,7 +176,7 @@ class Reading:
             if type(story) in self._ended:
                 story.left_out += 1
             else:
-                story.take(fact)
+                story.add_fact(fact)
 
     def _stories_named(self, kind: Kind, name: str, number: int) -> Sequence[Story]:
         """Return the stories of a subject, new ones where there are none yet."""
@@ -192,7 +192,7 @@ class Reading:
         story.number = number
         for former in [stories[name, n] for n in range(number) if (name, n) in stories][-1:]:
             for request in former.open_requests:
-                story.take(request)
+                story.add_fact(request)
         return story
 
     def _end_stories(self) -> None:

@@ -204,7 +204,7 @@ class AskedByFormerId(Exchange, frozen=True, gc=False):
     error: int
 
     @staticmethod
-    def of(fact: Any) -> AskedByFormerId | None:
+    def request_behind(fact: Any) -> AskedByFormerId | None:
         """Return the request behind a fact; None if that is about anything else."""
         match fact:
             case ProduceResult():

@@ -38,14 +38,14 @@ class Story:
         """The number of facts that are left out, since its topic may have been deleted before."""
         self._derived: dict[Any, Any] = {}
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         """Add a fact. The caller (`Reading`) raises `version`."""
         raise NotImplementedError
 
-    def settle(self, unknown: Any, fact: Any) -> None:
+    def replace_unknown(self, unknown: Any, fact: Any) -> None:
         """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
         assert unknown is None
-        self.take(fact)
+        self.add_fact(fact)
 
     @property
     def open_requests(self) -> list[Any]:

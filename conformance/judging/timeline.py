@@ -314,17 +314,17 @@ class Timeline:
         place = bisect_left(self._fault_events, first + 1)
         return place < len(self._fault_events) and self._fault_events[place] < second
 
-    def standing(self, first: int, second: int) -> list[FaultSpan]:
+    def faults_standing(self, first: int, second: int) -> list[FaultSpan]:
         """Return the faults that stood at any time between two events."""
         return [span for span in self.spans if span.began < second and first < span.ended]
 
-    def hits(self, node: str) -> list[FaultSpan]:
+    def faults_on(self, node: str) -> list[FaultSpan]:
         """Return the faults that hit a node."""
         return [span for span in self.spans if span.concerns((node,), self.broker_names)]
 
     def last_return(self, node: str) -> int:
         """Return the event at which the last fault on a node was taken back; -1 if there was none, NEVER while one stands."""
-        return max((min(span.taken_back, span.ended) for span in self.hits(node)), default=-1)
+        return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
 
     def up_for(self, node: str, event: int) -> float:
         """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none

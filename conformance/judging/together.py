@@ -20,9 +20,9 @@ class Together(Story):
         self.version = sum(story.version for found in stories.values() for story in found)
         self._stories = stories
 
-    def of(self, type: type[S]) -> Sequence[S]:
+    def stories_of(self, type: type[S]) -> Sequence[S]:
         """Return the stories of one type, by the names of their subjects."""
         return cast(Sequence[S], self._stories[type])
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         raise TypeError("facts go to the stories of their subjects")

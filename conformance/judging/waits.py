@@ -117,7 +117,7 @@ class FailedWait:
         nodes = {asked.node.partition("/")[0]}
         if asked.op in CONTROLLERS_SERVE:
             nodes |= {*self._timeline.ids} - self._timeline.broker_names
-        return any(span.ended > asked.n for node in nodes for span in self._timeline.hits(node))
+        return any(span.ended > asked.n for node in nodes for span in self._timeline.faults_on(node))
 
     # --- memory
 

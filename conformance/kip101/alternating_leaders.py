@@ -38,14 +38,14 @@ OFTEN = 0.1
 def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
     """Let two replicas lead in turn while the third stays frozen; return each turn's log."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
-    taken = [turns.take(records[0])]
+    taken = [turns.write_alone(records[0])]
     for number, values in enumerate(records[1:], 1):
         turns.hand_over(two[number % 2])
-        taken.append(turns.take(values))
+        taken.append(turns.write_alone(values))
     return taken
 
 
-def holding(partition: Partition) -> dict[int, Stamped]:
+def wait_for_agreement(partition: Partition) -> dict[int, Stamped]:
     """Wait until the replicas agree; return the records of each, by broker id."""
     state = partition.await_agreement()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
@@ -73,7 +73,9 @@ def is_gap(answer: EpochEnd, floor: int, next_start: int) -> bool:
     return (answer.error, answer.leader_epoch, answer.end_offset) == (Error.NONE, floor, next_start)
 
 
-def gaps(partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int) -> Claims:
+def check_unknown_epochs(
+    partition: Partition, leader: NodeClient, epochs: list[int], floor: Boundary, start: int
+) -> Claims:
     """Check OFLE-03: for an epoch without records the leader answers the epoch before and the start of the next."""
     for epoch in epochs:
         answer = leader.offset_for_leader_epoch(partition.name, partition.index, epoch)
@@ -97,7 +99,7 @@ def alternating_tails(partition: Partition, first: int, second: int, more: list[
     taken = turns_taken(turns, [first, second, *more])
     [third] = set(turns.replicas) - {turn.id for turn in taken}
     leader = turns.hand_over(third)
-    winner = turns.take(last)
+    winner = turns.write_alone(last)
     newest = {turn.id: turn for turn in taken}
     cut = {
         id: set(epochs_and_checksums(turn.read)) - set(epochs_and_checksums(winner.read)) for id, turn in newest.items()
@@ -107,10 +109,10 @@ def alternating_tails(partition: Partition, first: int, second: int, more: list[
     gone = [turn.epoch for turn in taken if turn.epoch not in known]
     yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {gone} passed {third} by")
     floor, start = partition.data.boundaries[-1], winner.end - last
-    yield from gaps(partition, leader, gone, floor, start)
+    yield from check_unknown_epochs(partition, leader, gone, floor, start)
     turns.wake(*turns.replicas)
     met = at_rest(partition)
-    held = holding(partition)
+    held = wait_for_agreement(partition)
     same = met and set(held.values()) == {epochs_and_checksums(winner.read)}
     yield held_if(same, winner.read, row="KIP101-TRUNC-03", case="alternating", detail=f"{met}: {held}")
     yield from entries_are_the_leaders(partition, set(newest), third, winner.epoch)
@@ -140,7 +142,7 @@ def empty_epoch_of_a_former_leader(partition: Partition, rounds: int, records: i
 
 
 def empty_epoch(partition: Partition, end: int) -> Claims:
-    bench, before = partition.bench, partition.whole()
+    bench, before = partition.bench, partition.wait_until_whole()
     former, successor = (id for id in before.replicas if id != before.leader)
     epoch = partition.move_leader(to=former).leader_epoch
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is not None)

@@ -29,7 +29,7 @@ WRONG_STAMPS = sampled_from([-(2**31), -1, 0, 1, 999, 2**31 - 1])
 def append_and_read(partition: Partition, records: NewBatch) -> tuple[FetchedPartition, Batch]:
     """Write a batch and read it back from the leader; return the answer and its first batch."""
     offset = partition.append(records).base_offset
-    answer = partition.leader().fetch(partition.at(offset))
+    answer = partition.leader().fetch(partition.fetch_from(offset))
     return answer, answer.batches[0]
 
 
@@ -104,7 +104,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
     transaction.enter(partition)
     epoch = partition.epoch()
     offset = transaction.write(partition, *values(2), leader_epoch=written).base_offset
-    return OpenTransaction(transaction, epoch, offset, partition.leader().fetch(partition.at(offset)))
+    return OpenTransaction(transaction, epoch, offset, partition.leader().fetch(partition.fetch_from(offset)))
 
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
@@ -122,7 +122,7 @@ def transactions_and_markers_have_the_leader_epoch(several: SpreadPartitions, wr
         yield held_if(marker.leader_epoch == later.leader_epoch, shown, case="marker")
 
 
-def internal(bench: Bench, name: str) -> Partition:
+def internal_partition(bench: Bench, name: str) -> Partition:
     """Return partition 0 of an internal topic, after moving its leader if it is still in epoch 0."""
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
     partition = Partition(bench, PartitionData(Topic(name, described.topic_id), 0))
@@ -134,7 +134,7 @@ def internal(bench: Bench, name: str) -> Partition:
 def commit(partition: Partition, offset: int) -> None:
     """Commit an offset for a new group."""
     bench = partition.bench
-    group, offsets = bench.fresh("group"), [NewOffset(partition.topic, partition.index, offset)]
+    group, offsets = bench.fresh_name("group"), [NewOffset(partition.topic, partition.index, offset)]
     coordinator = coordinator_of(bench, group, CoordinatorType.GROUP)
     require_accepted(ask_until_served(bench, lambda: coordinator.offset_commit(group, offsets)))
 
@@ -148,9 +148,9 @@ def coordinators_batches_have_the_leader_epoch(partition: Partition, case: str, 
         "__transaction_state": lambda: FirstTransaction(bench),
     }
     for name, append in appends.items():
-        log = internal(bench, name)
+        log = internal_partition(bench, name)
         epoch, start = log.epoch(), log.leader().list_offsets(name, 0).offset
         append()
-        read = log.leader().fetch(log.at(start))
+        read = log.leader().fetch(log.fetch_from(start))
         yield premise(log.epoch() == epoch and bool(read.batches), f"something new in {name}, still in epoch {epoch}")
         yield held_if(all(one.leader_epoch == epoch for one in read.batches), read)

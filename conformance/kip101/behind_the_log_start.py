@@ -45,7 +45,7 @@ def down(bench: Bench, name: str, clean: bool) -> None:
 def write_and_delete(partition: Partition, others: list[int], sizes: tuple[int, int], keep: int) -> Deletion:
     """Write in two epochs without the follower, then delete all but the last `keep` records."""
     leader, successor = others
-    before = partition.state(leader)
+    before = partition.state_by(leader)
     partition.write(*[b"unseen"] * sizes[0], to=partition.bench.node(leader))
     led = prefer_leader(partition, successor)
     node = partition.bench.node(successor)
@@ -69,7 +69,7 @@ def readers_of_deleted_epochs(partition: Partition, trim: Deletion) -> Claims:
     """Check DR-01: a reader in a deleted epoch is out of range below the log start, and diverges at or above it."""
 
     below, above = (
-        trim.leader.fetch(partition.at(offset, current_leader_epoch=trim.epoch, last_fetched_epoch=trim.purged))
+        trim.leader.fetch(partition.fetch_from(offset, current_leader_epoch=trim.epoch, last_fetched_epoch=trim.purged))
         for offset in (trim.start - 1, trim.start + 1)
     )
     yield held_if(below.error is Error.OFFSET_OUT_OF_RANGE, below, row="KIP320-DR-01", case="below-start")
@@ -103,7 +103,7 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settl
     [disk] = [one for one in bench.replicas({str(partition): [name]}).replicas if one.node == name]
     same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
     detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"
-    held = joined.also(same and nothing_below(disk, trim.start))
+    held = joined.require_also(same and nothing_below(disk, trim.start))
     yield held_if(held, first, last, row="KIP101-TRUNC-06", case="behind", detail=detail)
 
 
@@ -129,7 +129,7 @@ def follower_behind_the_log_start(
     partition: Partition, which: int, clean: bool, before: int, after: int, keep: int
 ) -> Claims:
     """While a follower is down two epochs are written, and every offset from which it could continue is deleted."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     behind = [id for id in state.replicas if id != state.leader][which]
     others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
     knew = end_of(partition, behind).offset

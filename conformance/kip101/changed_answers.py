@@ -69,7 +69,7 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.end_once_online(follower), end)
 
 
-def stall(bench: Bench, follower: str) -> None:
+def stall_connection(bench: Bench, follower: str) -> None:
     """Freeze the follower, and wait until the connection to it accepts no more."""
     bench.processes.pause(follower, role="follower")
     began = bench.now().seconds
@@ -78,13 +78,13 @@ def stall(bench: Bench, follower: str) -> None:
 
 def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
     """Let the successor lead and append more batches than it lacked; wait until the former leader has copied them."""
-    epoch = partition.state(answer.successor).leader_epoch
+    epoch = partition.state_by(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)
     faults.heal(slow)
     lacks = answer.end - partition.end_once_online(answer.successor)
     end = append_alike(partition, answer.successor, same, lacks + 1)
-    partition.until(lambda: partition.end(answer.leader) == end or None, f"{end} records at {answer.leader}")
+    partition.wait_until(lambda: partition.end(answer.leader) == end or None, f"{end} records at {answer.leader}")
 
 
 @log_scenario(
@@ -98,7 +98,7 @@ def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults:
 def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Claims:
     """A follower that does not know the next epoch gets the rest of an answer after the leader's log has changed."""
     bench, faults = partition.bench, partition.bench.faults(partition.topic)
-    state, same = partition.whole(), batch(PAYLOAD, timestamp=bench.now().unix_ms)
+    state, same = partition.wait_until_whole(), batch(PAYLOAD, timestamp=bench.now().unix_ms)
     slow, cut = RateLimit(role="leader", peer="brokers", kbit=KBIT), CutOffFromControllers(role="follower", pick=pick)
     faults.inject(slow)
     answer = long_answer(partition, state, pick, same, BATCHES + more)
@@ -106,7 +106,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
     faults.inject(cut)
     waits = partition.end(answer.follower) == answer.start > 0 and answer.end - answer.start >= LONG
     yield premise(waits, f"{follower} still waits for the answer from {answer.start} to {answer.end}")
-    stall(bench, follower)
+    stall_connection(bench, follower)
     written_again(partition, answer, same, faults, slow)
     bench.processes.resume(follower)
     bench.wait.comes_true(lambda: partition.end(answer.follower) != answer.start, "the answer taken", TAKEN_WITHIN)
@@ -118,7 +118,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
 def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Claims:
     """Check that the follower took the start of the answer, but no batch of a later epoch from the rewritten file."""
     node = partition.bench.node(answer.follower)
-    read, knows = read_whole(partition, node, answer.epoch), partition.state(answer.follower).leader_epoch
+    read, knows = read_whole(partition, node, answer.epoch), partition.state_by(answer.follower).leader_epoch
     yield premise(knows == answer.epoch, f"{node.node} knows of epoch {knows}, and fetched at {answer.epoch}")
     taken = [one.leader_epoch for one in read.batches if one.base_offset >= answer.start]
     later = [epoch for epoch in taken if epoch > answer.epoch]

@@ -59,7 +59,7 @@ def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
 COMPACTED = Rig(QUICK_CLUSTER, to_be_compacted, Partition)
 
 
-def clean(partition: Partition) -> None:
+def start_cleaners(partition: Partition) -> None:
     """Let the cleaners start at once."""
     change = {LAG: "0", "max.compaction.lag.ms": "1"}
     answer = partition.leader().incremental_alter_configs(ResourceType.TOPIC, partition.name, change)
@@ -77,13 +77,13 @@ def keys_of(read: FetchedPartition) -> list[bytes | None]:
 
 
 def reads(partition: Partition) -> dict[int, FetchedPartition]:
-    state = partition.whole()
+    state = partition.wait_until_whole()
     return {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
 
 
-def vector(partition: Partition, version: int) -> list[EpochEnd]:
+def ask_all_epoch_ends(partition: Partition, version: int) -> list[EpochEnd]:
     """Request the end offset of every epoch from -2 to two above the leader's own."""
-    state = partition.whole()
+    state = partition.wait_until_whole()
     leader = partition.bench.node(state.leader)
     return [
         leader.offset_for_leader_epoch(partition.name, 0, epoch, version=version)
@@ -109,16 +109,16 @@ def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest:
     version = choose_version(
         bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
     )
-    before, written = vector(partition, version), reads(partition)
+    before, written = ask_all_epoch_ends(partition, version), reads(partition)
     yield premise(not any(map(is_cleaned, written.values())), "nothing is cleaned before the lag is lifted")
-    clean(partition)
+    start_cleaners(partition)
 
     def records_if_cleaned() -> dict[int, FetchedPartition] | None:
         found = reads(partition)
         return found if all(map(is_cleaned, found.values())) else None
 
     left = bench.eventually(records_if_cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
-    after, emptied = vector(partition, version), partition.data.boundaries[1].epoch
+    after, emptied = ask_all_epoch_ends(partition, version), partition.data.boundaries[1].epoch
     yield premise(
         all(emptied not in epochs_by_offset(read).values() for read in left.values()), f"epoch {emptied} is gone"
     )

@@ -76,7 +76,7 @@ def leads_again(partition: Partition, broker: int) -> RestartedLeader:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)
         if written.error is not Error.NONE:
             return None
-        read = read_whole(partition, bench.node(broker), partition.state(broker).leader_epoch)
+        read = read_whole(partition, bench.node(broker), partition.state_by(broker).leader_epoch)
         return next(batch.leader_epoch for batch in read.batches if batch.base_offset == written.base_offset)
 
     return RestartedLeader(state, bench.eventually(write_accepted, f"a write to {partition.name}"))
@@ -103,7 +103,7 @@ def never_at_its_epoch_again(
 )
 def only_controller_is_frozen(partition: Partition, tenths: int) -> Claims:
     """The only controller is frozen for longer than the session of a leader that is killed and restarted meanwhile."""
-    bench, before, session = partition.bench, partition.whole(), session_of(QUICK_CLUSTER)
+    bench, before, session = partition.bench, partition.wait_until_whole(), session_of(QUICK_CLUSTER)
     [controller], leader = bench.controllers, bench.name_of(before.leader)
     began = bench.now().seconds
     bench.processes.pause(controller, role="active controller")
@@ -128,7 +128,7 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Claims:
 )
 def active_controller_is_replaced(partition: Partition, case: str, tenths: int) -> Claims:
     """The active controller of three is frozen or killed while a leader is killed and restarted: another one takes over."""
-    bench, before, session = partition.bench, partition.whole(), session_of(CONTROLLERS)
+    bench, before, session = partition.bench, partition.wait_until_whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
     active = bench.eventually(lambda: active_controller(bench), "an active controller", due="quorum")
     began, paused = bench.now().seconds, case == "controller-paused"
@@ -156,7 +156,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
 )
 def controllers_restart_with_the_leader(partition: Partition, leader_first: bool) -> Claims:
     """All controllers are killed together with a leader, and all are restarted; other brokers live on."""
-    bench, before = partition.bench, partition.whole()
+    bench, before = partition.bench, partition.wait_until_whole()
     quorum, leader = QuorumView(bench), bench.name_of(before.leader)
     led = bench.eventually(quorum.active, "an active controller", due="quorum")
     bench.processes.crash(*bench.controllers, leader)

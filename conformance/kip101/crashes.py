@@ -32,7 +32,7 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Claims:
     """Check CACHE-05: neither checkpoint nor answers of a replica without a leader have the epoch that its log lost."""
     end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
-    answer = partition.bench.node(id).fetch(partition.at(end, last_fetched_epoch=lost.epoch))
+    answer = partition.bench.node(id).fetch(partition.fetch_from(end, last_fetched_epoch=lost.epoch))
     cleared = bool(entries) and all(entry.start < end for entry in entries)
     detail = f"its log ends at {end}, its entries are {entries}; asked for epoch {lost.epoch}: {answer}"
     held = cleared and answer.error is Error.OFFSET_OUT_OF_RANGE
@@ -48,11 +48,11 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     [written] = partition.write_acknowledged(b"first of its epoch")
     yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{written} opens {lost}")
     partition.kill(follower)
-    partition.until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
+    partition.wait_until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
     partition.disk(follower).cut(lost.start)
     yield checkpoint_is_ahead(partition, follower, lost.start)
     partition.kill(leader)
-    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     partition.start(follower)
     yield from epoch_is_unknown(partition, follower, lost)
     partition.start(leader)
@@ -77,7 +77,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
         lost.start == opened.start and lost.epoch >= opened.epoch, f"{written} opens {opened}, or a later epoch"
     )
     partition.kill(leader)
-    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     partition.disk(leader).cut(lost.start)
     yield checkpoint_is_ahead(partition, leader, lost.start)
     partition.start(leader)
@@ -124,7 +124,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
     partition.bench.node(leader).delete_records(partition.name, 0, start, timeout_ms=100)
     partition.write_acknowledged(b"after the trim")
     disk = partition.disk(leader)
-    partition.until(lambda: disk.checkpoints().log_start == start or None, f"a log start of {start} on disk")
+    partition.wait_until(lambda: disk.checkpoints().log_start == start or None, f"a log start of {start} on disk")
     partition.kill(leader)
     disk.put_epochs(older.content or b"")
     entries = entries_of(older) or ()

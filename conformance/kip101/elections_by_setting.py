@@ -31,7 +31,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
             yield from leads_in_time(settings, "silent", "cluster-default")
     yield from leaderless(settings, "forbidden", "explicitly-off")
     yield from leaderless(settings, "wiped", "disk-lost")
-    settings.rest()
+    settings.recover_partitions()
 
 
 def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator[Claim, None, bool]:
@@ -42,7 +42,7 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]
         detail = f"{second} is alive and may lead {one.name}, whose leaders were {seen}"
-        yield held_if(second in seen or met.also(False), row="GEN-08", case=case, detail=detail)
+        yield held_if(second in seen or met.require_also(False), row="GEN-08", case=case, detail=detail)
     return met.outcome is True
 
 

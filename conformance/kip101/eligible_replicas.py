@@ -18,7 +18,7 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     victim = hosts[which]
     rest = [id for id in hosts if id != victim]
     strict.kill(victim)
-    strict.until(lambda: strict.in_sync(asked, *rest), f"an ISR without {victim}")
+    strict.wait_until(lambda: strict.in_sync(asked, *rest), f"an ISR without {victim}")
     eligible = replicas.eligible()
     replicas.alter_min_insync_replicas("1")
     strict.start(victim)
@@ -41,9 +41,9 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     removed, kept = strict.replicas
     strict.write(*[b"on both"] * records)
     strict.bench.processes.stop(strict.bench.name_of(removed))
-    strict.until(lambda: strict.in_sync(asked, kept), f"an ISR without {removed}")
+    strict.wait_until(lambda: strict.in_sync(asked, kept), f"an ISR without {removed}")
     strict.assign(kept)
-    described = strict.until(lambda: strict.known_to(asked), "a description")
+    described = strict.wait_until(lambda: strict.known_to(asked), "a description")
     yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
     eligible = replicas.eligible()
     detail = f"replicas {say(described.replicas)}, eligible {eligible}"
@@ -52,12 +52,14 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     replicas.returns(removed)
     strict.kill(kept)
     replicas.leaves(kept)
-    after = strict.until(lambda: strict.known_to(asked), "a description")
+    after = strict.wait_until(lambda: strict.known_to(asked), "a description")
     detail = f"{removed} hosts nothing and was described as eligible in {eligible}: {after}"
     held = after.leader in (-1, kept)
     yield held_if(held, case="partition", detail=detail, label="" if held else "elected-without-a-replica")
     strict.start(kept)
-    replicas.alone.until(lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader")
+    replicas.alone.wait_until(
+        lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader"
+    )
     led = strict.bench.wait.comes_true(lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN)
     detail = (
         f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {strict.known_to(asked)}"

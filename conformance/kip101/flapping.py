@@ -71,7 +71,7 @@ class FlappingPartitions:
         self.partitions = [Partition(bench, one) for one in data.partitions]
 
 
-def several(bench: Bench) -> FlappingData:
+def create_partitions(bench: Bench) -> FlappingData:
     """Create the partitions. Half of them have small segments; the others fill a follower's fetches."""
     kinds = [small_segments if n % 2 else large_segments for n in range(PARTITIONS)]
     return FlappingData(tuple(kind(bench) for kind in kinds))
@@ -87,7 +87,7 @@ class Flapping:
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.bench = partition.bench
-        self.state: PartitionMetadata = partition.whole()
+        self.state: PartitionMetadata = partition.wait_until_whole()
         self.in_flight = 0
         self._end = -1
         self._moved = False
@@ -105,7 +105,7 @@ class Flapping:
     def move(self, pick: int) -> None:
         """Elect another in-sync replica, however far it lags behind records with acks=1."""
         others = [id for id in self.state.replicas if id != self.state.leader]
-        isr = self.partition.state(others[0]).isr
+        isr = self.partition.state_by(others[0]).isr
         able = [id for id in others if id in isr]
         if able:
             to = able[pick % len(able)]
@@ -149,7 +149,7 @@ def load(flock: list[Flapping], seconds: float, acks: int) -> None:
         flapping.append(1)
 
 
-def flap(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) -> None:
+def change_leaders(flock: list[Flapping], picks: list[int], tenths: list[int], safe: int) -> None:
     """Change the leader of one partition after another. Each isolation may also cost other partitions their leader."""
     for number, (pick, tenth) in enumerate(zip(picks, tenths, strict=True)):
         load(flock, tenth / 10, acks=-1 if number % safe == 0 else 1)
@@ -215,8 +215,8 @@ def enough_in_flight(flock: Sequence[Flapping]) -> bool:
 def leaders_flap_under_load(partition: Partition, picks: list[int], tenths: list[int], safe: int) -> Claims:
     """The leader changes every second or so while it takes more than its link lets through."""
     flock = [Flapping(partition)]
-    with partition.bench.faults(partition.topic).under(RateLimit(role="leader", peer="brokers", kbit=KBIT)):
-        flap(flock, picks, tenths, safe)
+    with partition.bench.faults(partition.topic).standing_fault(RateLimit(role="leader", peer="brokers", kbit=KBIT)):
+        change_leaders(flock, picks, tenths, safe)
     at_rest(partition)
     yield from shared_prefixes_are_identical(partition, enough_in_flight(flock))
     yield premise(enough_in_flight(flock), f"changes of leader with data in flight: {flock[0].in_flight}")
@@ -225,7 +225,7 @@ def leaders_flap_under_load(partition: Partition, picks: list[int], tenths: list
 @log_scenario(
     "KIP101-SC-14",
     "KIP101-TRUNC-05",
-    rig=Rig(QUICK_CLUSTER, several, FlappingPartitions),
+    rig=Rig(QUICK_CLUSTER, create_partitions, FlappingPartitions),
     examples=1,
     lasts=LASTING,
     picks=lists(integers(0, 1), min_size=MOVES, max_size=MOVES),
@@ -243,12 +243,12 @@ def leaders_flap_for_long(several: FlappingPartitions, picks: list[int], tenths:
         flocks += flock
         chosen = partitions[number % len(partitions)]
         faults = bench.faults(chosen.topic)
-        with faults.under(RateLimit(role="leader", peer="brokers", kbit=KBIT * len(partitions))):
-            flap(flock, picks, tenths, safe)
-        with faults.under(UncleanElection(own_topic=False)):
+        with faults.standing_fault(RateLimit(role="leader", peer="brokers", kbit=KBIT * len(partitions))):
+            change_leaders(flock, picks, tenths, safe)
+        with faults.standing_fault(UncleanElection(own_topic=False)):
             pass
         for partition in partitions:
-            partition.whole()
+            partition.wait_until_whole()
             yield from shared_prefixes_are_identical(partition, enough_in_flight(flock))
             partition.leader().delete_records(partition.name, partition.index, -1)
     at_rest(*partitions)

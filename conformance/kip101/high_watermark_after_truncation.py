@@ -48,7 +48,7 @@ def leader_without_and_follower_with_orphans(
     partition.kill(follower)
     before = partition.led_by(leader, isr={leader})
     partition.kill(leader)
-    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     lost = partition.disk(leader).cut(written[kept].offset)
     disk = partition.disk(follower)
     disk.lose_watermarks()

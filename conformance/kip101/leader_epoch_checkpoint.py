@@ -29,7 +29,7 @@ def has_entry(expected: Boundary, file: File) -> bool:
 @probe("KIP101-CACHE-01", rig=partition_at_epoch(3))
 def checkpoint_has_the_documented_form(partition: Partition) -> Claims:
     """Each replica with records has the file: version 0, the number of entries, and that many lines of epoch and offset."""
-    state = partition.whole()
+    state = partition.wait_until_whole()
     for broker in state.replicas:
         file = read_epochs(partition, broker, is_documented)
         yield held_if(is_documented(file), file, case="leader" if broker == state.leader else "follower")

@@ -17,7 +17,7 @@ FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[int], PartitionAnswer]:
     """Return a function that sends a case's request with a given current leader epoch."""
     if case == "fetch":
-        return lambda epoch: node.fetch(partition.at(0, current_leader_epoch=epoch))
+        return lambda epoch: node.fetch(partition.fetch_from(0, current_leader_epoch=epoch))
     if case == "list-offsets":
         return lambda epoch: node.list_offsets(partition.name, 0, current_leader_epoch=epoch)
     return lambda epoch: node.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=epoch)
@@ -31,10 +31,10 @@ def request_of(node: NodeClient, partition: Partition, case: str) -> Callable[[i
 )
 def metadata_epoch_is_where_the_fence_turns(partition: Partition, case: str, around: int) -> Claims:
     """Below the epoch in a broker's Metadata it answers 74, above it 75, and at it neither."""
-    settled = partition.whole()
+    settled = partition.wait_until_whole()
     for broker in settled.replicas:
         ask = request_of(partition.bench.node(broker), partition, case)
-        known = partition.state(broker).leader_epoch
+        known = partition.state_by(broker).leader_epoch
         below = [ask(known - n) for n in range(around, 0, -1)]
         at, above = ask(known), [ask(known + n) for n in range(1, around + 1)]
         yield premise(
@@ -51,7 +51,7 @@ def metadata_epoch_is_where_the_fence_turns(partition: Partition, case: str, aro
 @probe("KIP101-EPOCH-01", rig=partition_at_epoch(3), cases=["topic-partitions"])
 def describe_topic_partitions_agrees_with_metadata(partition: Partition, case: str) -> Claims:
     """DescribeTopicPartitions returns the same epoch as Metadata."""
-    settled = partition.whole()
+    settled = partition.wait_until_whole()
     for broker in settled.replicas:
         node = partition.bench.node(broker)
         metadata = node.metadata([partition.name])

@@ -38,20 +38,22 @@ def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
 def on_disk(partition: Crashing, id: int, mark: int) -> None:
     """Wait until this high watermark is on disk, so that a crash causes no truncation below it."""
     disk = partition.disk(id)
-    partition.until(lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk")
+    partition.wait_until(
+        lambda: disk.checkpoints().high_watermark == mark or None, f"the high watermark {mark} on disk"
+    )
 
 
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
 def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     """Killed and restarted without its checkpoint, a replica with nothing to copy rebuilds every epoch from its segments."""
     written = two_epochs(partition)
-    state = partition.whole()
+    state = partition.wait_until_whole()
     id = next(id for id in state.replicas if (id == state.leader) == (role == "leader"))
     on_disk(partition, id, len(written))
     partition.kill(id)
     partition.disk(id).lose_epochs()
     others = [other for other in state.replicas if other != id]
-    partition.until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
+    partition.wait_until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
     partition.start(id)
     partition.joins(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
     yield from rebuilt(partition, id, written)
@@ -64,7 +66,7 @@ def rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> 
     expected = epoch_starts(read.batches)
     entries = partition.entries(id, lambda found: found == expected)
     answer = partition.bench.node(id).fetch(
-        partition.at(len(written), current_leader_epoch=-1, last_fetched_epoch=written[0].epoch)
+        partition.fetch_from(len(written), current_leader_epoch=-1, last_fetched_epoch=written[0].epoch)
     )
     ended = answer.diverging_epoch == EpochAndOffset(written[0].epoch, RECORDS)
     kept = all(one.kept_in(read) for one in written) and len(expected) == 2
@@ -125,7 +127,7 @@ def epochs_are_learnt_from_new_batches(
 ) -> Claims:
     """A replica with committed records only, stopped cleanly, keeps them without its checkpoint and learns later epochs."""
     written = two_epochs(partition)
-    state = partition.whole()
+    state = partition.wait_until_whole()
     id = next(id for id in state.replicas if (id == state.leader) == (case == "clean-stop-leader"))
     others = {other for other in state.replicas if other != id}
     partition.bench.processes.stop(partition.bench.name_of(id))
@@ -134,7 +136,7 @@ def epochs_are_learnt_from_new_batches(
     disk.lose_epochs()
     met = mark is not None and RECORDS < mark <= held.log_end == len(written)
     yield premise(met, f"{id} stopped with {len(written)} committed records: log end {held.log_end}, {mark=}")
-    leader = partition.until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
+    leader = partition.wait_until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
     written += partition.write_acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
     partition.start(id)
     partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
@@ -162,11 +164,11 @@ def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwrit
     start = RECORDS + 1 if trimmed else 0
     if trimmed:
         partition.leader().delete_records(partition.name, 0, start)
-    state = partition.whole()
+    state = partition.wait_until_whole()
     id = next(id for id in state.replicas if id != state.leader)
     partition.kill(id)
     partition.disk(id).lose()
-    partition.until(
+    partition.wait_until(
         lambda: partition.state_if_led_by(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}"
     )
     partition.start(id)

@@ -40,6 +40,6 @@ def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -
     for name in (disks.holder, *disks.others):
         bench.processes.start(name)
     for one in disks.partitions:
-        one.whole()
+        one.wait_until_whole()
         one.write(b"at the end")
     at_rest(*disks.partitions)

@@ -23,18 +23,18 @@ def too_few_are_in_sync(partition: Crashing, refused: int, alone: int) -> Claims
 
     The first write may succeed: Metadata shows the ISR a moment before the leader acts on it.
     """
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader, node = state.leader, bench.node(state.leader)
     [follower] = set(state.replicas) - {leader}
     with frozen_broker(bench, bench.name_of(follower)):
-        partition.until(lambda: partition.state_if_led_by(leader, isr={leader}), "the leader alone in sync")
+        partition.wait_until(lambda: partition.state_if_led_by(leader, isr={leader}), "the leader alone in sync")
         first, *more = (node.produce(partition.topic, 0, batch(b"for both")) for _ in range(1 + MORE + refused))
         committed, end = watermark_and_end(partition, node)
         seen = []
         for _ in range(MORE + alone):
             partition.write(b"for one", acks=1, to=node)
             seen.append(watermark_and_end(partition, node))
-        still = partition.state(leader)
+        still = partition.state_by(leader)
         yield premise(set(still.isr) == {leader}, f"one in sync to the end: {still}")
         for n, (watermark, grown) in enumerate(seen):
             yield premise(grown == end + 1 + n, f"{n + 1} records more behind {end}: {grown}")

@@ -54,7 +54,7 @@ def knows_itself(partition: Partition, added: int) -> bool:
 
 def first_fetch_of(partition: Partition, leader: NodeClient, added: int, epoch: int) -> FetchedPartition:
     """Send the new replica's first fetch to the leader."""
-    return leader.fetch(partition.at(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
+    return leader.fetch(partition.fetch_from(0, current_leader_epoch=epoch), FetchOptions(replica_id=added))
 
 
 def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> Settled:
@@ -92,12 +92,12 @@ def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch
 @log_scenario("KIP101-SC-12", "KIP101-CACHE-07", "KIP320-REPL-09", rig=TO_BE_COPIED, trim=integers(0, 5))
 def new_replica_before_the_leader_knows(partition: Partition, trim: int) -> Claims:
     """The leader learns of its new follower late and refuses it with 75 at first; under writes it still joins the ISR."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     [added] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)
     leader = bench.node(state.leader)
     if trim:
         leader.delete_records(partition.name, partition.index, trim)
-    with bench.faults(partition.topic).under(Delay(role="leader", peer="controllers", milliseconds=SLOW_MS)):
+    with bench.faults(partition.topic).standing_fault(Delay(role="leader", peer="controllers", milliseconds=SLOW_MS)):
         assign_new_replica(partition, state, added)
         refused = first_fetch_of(partition, leader, added, state.leader_epoch)
         joined = joins_under_writes(partition, leader, added)

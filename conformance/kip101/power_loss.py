@@ -75,7 +75,9 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Claims:
     victim = lose_suffix(power.trio, spared, ids, lost)
     for id in ids:
         power.trio.start(id)
-    state = power.trio.until(lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", STARTS_WITHIN)
+    state = power.trio.wait_until(
+        lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", STARTS_WITHIN
+    )
     detail = f"{spared} may lead, {victim} may not: {state}"
     yield held_if(state.leader != victim, row="GEN-09", case="silent", detail=detail)
     yield from leads_at_a_new_epoch(power.alone, before)

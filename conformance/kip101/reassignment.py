@@ -20,7 +20,7 @@ def whole_batches(file: File) -> dict[int, bytes]:
     return found
 
 
-def segment(partition: Partition, broker: int) -> File:
+def read_first_segment(partition: Partition, broker: int) -> File:
     """Read a replica's first segment, which is its only one here."""
     name = partition.bench.name_of(broker)
     return partition.bench.read_file(name, f"{partition.name}-{partition.index}/00000000000000000000.log")
@@ -46,11 +46,11 @@ def batches_are_copied(leader: File, follower: File) -> Claims:
 def removed_follower_is_added_again(partition: Partition, removed: int, codec: Codec) -> Claims:
     """Removing it raises the epoch, adding it does not; it copies batches of all epochs byte for byte."""
     partition.append(batch(b"one", b"two", codec=codec, leader_epoch=999))
-    before = partition.whole()
+    before = partition.wait_until_whole()
     followers = [id for id in before.replicas if id != before.leader]
     fewer = reassign_replicas(partition, tuple(id for id in before.replicas if id != followers[removed]))
     more = reassign_replicas(partition, before.replicas)
-    leader, *copies = (segment(partition, id) for id in (before.leader, *followers))
+    leader, *copies = (read_first_segment(partition, id) for id in (before.leader, *followers))
     yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
     detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"
     yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)

@@ -37,7 +37,7 @@ def _prepare(bench: Bench) -> LoneReplicasData:
     host = bench.id_of(bench.brokers[-1])
     partitions = [PartitionData(topic, 0) for topic in new_topics(bench, [(host,)] * PARTITIONS)]
     for data in partitions:
-        Partition(bench, data).whole()
+        Partition(bench, data).wait_until_whole()
     return LoneReplicasData(partitions)
 
 
@@ -60,5 +60,5 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         state = one.newest()
         held = state is not None and state.leader >= 0
         detail, label = f"{one}, on an empty disk: {state}", "" if held else "stuck"
-        yield held_if(held or led.also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
+        yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
     at_rest(*lone.partitions)

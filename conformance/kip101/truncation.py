@@ -34,13 +34,13 @@ def kept_over_an_epoch_change(partition: Crashing) -> Claims:
     """A follower whose high watermark lags restarts fetching at a new epoch, and then its leader dies."""
     leader, follower, third = partition.replicas
     written = partition.write_acknowledged(b"m1", b"m2")
-    before = partition.state(leader)
-    yield partition.lags(follower, ACKNOWLEDGED)
+    before = partition.state_by(leader)
+    yield partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
     ends = partition.ends_until(
         follower, partial(partition.acting, follower, above=before.leader_epoch), "a higher epoch"
     )
-    after, lagging = partition.state(follower), partition.lags(follower, ACKNOWLEDGED)
+    after, lagging = partition.state_by(follower), partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.kill(leader)
     ends += partition.ends_until(
         follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
@@ -60,7 +60,7 @@ def kept_over_a_restart(partition: Crashing) -> Claims:
     leader, follower, third = partition.replicas
     written = partition.write_acknowledged(b"m1", b"m2")
     partition.kill(follower)
-    partition.until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
+    partition.wait_until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
     partition.start(follower)
     ends = partition.ends_until(follower, lambda: partition.is_listed(leader, follower), f"{follower} unfenced")
     # A fetch is still delayed that was sent when the follower was fenced: its answer, and the next fetch, bring it into
@@ -68,7 +68,7 @@ def kept_over_a_restart(partition: Crashing) -> Claims:
     written += partition.write_acknowledged(b"m3", by=leader)
     whole = partial(partition.in_sync, leader, leader, follower, third)
     ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
-    yield partition.lags(follower, written[-1].offset + 1)
+    yield partition.premise_of_lag(follower, written[-1].offset + 1)
     partition.kill(leader)
     ends += partition.ends_until(
         follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
@@ -102,7 +102,7 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
     partition.kill(first)
     before = partition.led_by(second, isr={second})
     partition.kill(second)
-    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     cut = partition.disk(second).cut(orphan.offset)
     held = partition.disk(first).holds()
     yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {cut}, {held}")
@@ -143,7 +143,7 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     partition.kill(first)
     before = partition.led_by(second, isr={second})
     partition.kill(second)
-    partition.until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     cut = partition.disk(second).cut(lost[0].offset)
     held = partition.disk(first).holds()
     yield premise(cut.before == held.log_end == lost[-1].offset + 1, f"both held the orphans: {cut}, {held}")

@@ -18,7 +18,7 @@ BASE = 1000
 
 def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
     """Return a description in the form of the records."""
-    members = {member.member_id: (member.member_epoch, group.of(member)) for member in shown.members}
+    members = {member.member_id: (member.member_epoch, group.assigned_partitions(member)) for member in shown.members}
     return GroupState(shown.group_epoch, shown.assignment_epoch, members)
 
 

@@ -11,10 +11,10 @@ from protocol.groups import LEAVE_TO_RETURN
 from strategies.inputs import EPOCH_BUMPS
 
 
-def carries(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:
+def carries_epochs(listed: Sequence[StoredPartitions], since: Mapping[int, int]) -> bool:
     """True if these are exactly the partitions of `since`, each with its epoch."""
     named = sorted(partition for topic in listed for partition in topic.partitions)
-    return named == sorted(since) and all(topic.pairs(since) for topic in listed)
+    return named == sorted(since) and all(topic.has_epochs(since) for topic in listed)
 
 
 @probe("KIP1251-AE-04", rig=fresh_group(), bumps=EPOCH_BUMPS, later=EPOCH_BUMPS)
@@ -22,18 +22,20 @@ def record_form(group: Group, bumps: int, later: int) -> Claims:
     """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)
     heir, partition, epoch = group.inherit(bumps, later=later)
-    yield group.holding(heir, heir.epoch, *range(group.partitions))
+    yield group.premise_of_holding(heir, heir.epoch, *range(group.partitions))
     since = dict(heir.since)
     record = log.current_assignment(heir)
-    assigned = carries(record.assigned_partitions, since) and since[partition] == epoch
+    assigned = carries_epochs(record.assigned_partitions, since) and since[partition] == epoch
     nothing_else = not record.partitions_pending_revocation and record.member_epoch == heir.epoch
     yield held_if(assigned and nothing_else, record, case="assigned")
     group.member().join()
-    lost = group.revoking(heir)
+    lost = group.heartbeat_until_revoking(heir)
     record = log.current_assignment(heir)
     kept = {p: since[p] for p in since if p not in lost}
     pending = {p: since[p] for p in lost}
-    both = carries(record.assigned_partitions, kept) and carries(record.partitions_pending_revocation, pending)
+    both = carries_epochs(record.assigned_partitions, kept) and carries_epochs(
+        record.partitions_pending_revocation, pending
+    )
     yield held_if(both, record, case="pending-revocation")
 
 
@@ -41,9 +43,9 @@ def record_form(group: Group, bumps: int, later: int) -> Claims:
 def record_of_a_static_member_that_left(group: Group, bumps: int) -> Claims:
     """A static member that left with -2 is kept at epoch -2, with all its partitions from epoch 0 on."""
     log = GroupLog(group)
-    member = group.alone(bumps, instance_id=group.bench.fresh("instance"))
-    yield group.holding(member, member.epoch, *range(group.partitions))
+    member = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
+    yield group.premise_of_holding(member, member.epoch, *range(group.partitions))
     member.leave_to_return()
     record = log.current_assignment(member)
-    reset = carries(record.assigned_partitions, dict.fromkeys(member.partitions, 0))
+    reset = carries_epochs(record.assigned_partitions, dict.fromkeys(member.partitions, 0))
     yield held_if(record.member_epoch == LEAVE_TO_RETURN and reset, record, case="record")

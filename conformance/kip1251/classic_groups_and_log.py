@@ -32,7 +32,7 @@ class Lone:
         self.log = GroupLog(group)
         self.member = classic_member(group)
 
-    def take(self, step: Step) -> None:
+    def take_step(self, step: Step) -> None:
         """Join or rejoin with another assignment; leave; or leave and let another join."""
         if step["do"] in ("leave", "replace") and self.member.id:
             self.group.bench.require(self.member.leave(), "member", SESSION)
@@ -72,9 +72,9 @@ def classic_group_is_described_as_logged(
 ) -> Claims:
     """After each rebalance the group is described as its newest record has it."""
     lone = Lone(group, instance_id)
-    lone.take({"do": "rejoin", "partitions": 1})
+    lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:
-        lone.take(step)
+        lone.take_step(step)
         yield from as_logged(lone, case)
 
 
@@ -92,8 +92,8 @@ def loaded_classic_group_is_as_logged(
 ) -> Claims:
     """The same at a coordinator that has loaded it."""
     lone = Lone(group, instance_id)
-    lone.take({"do": "rejoin", "partitions": 1})
+    lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:
-        lone.take(step)
+        lone.take_step(step)
     group.restart_coordinator(clean=clean)
     yield from as_logged(lone, case)

@@ -21,8 +21,8 @@ LONGEST_METADATA = 4096
 def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) -> Claims:
     """A request with one partition that the member may not commit is refused as a whole and stores nothing."""
     hand = group.hand_over_with_commit(offset, bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.kept: offset + 1, hand.lost: offset + 2}, hand.before)
     kept, lost = group.committed_offset(hand.kept), group.committed_offset(hand.lost)
     nothing = kept.shows(-1) and lost.shows(offset)
@@ -33,8 +33,8 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Claims:
     """For a lost partition too much metadata is the error, and the kept partition is still committed."""
     hand = group.hand_over_with_commit(10, bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     oversized = NewOffset(group.topic, hand.lost, 11, metadata="x" * (LONGEST_METADATA + excess))
     answer = group.commit_all(hand.old, [oversized, NewOffset(group.topic, hand.kept, 12)], hand.before)
     kept, lost = group.committed_offset(hand.kept), group.committed_offset(hand.lost)
@@ -46,8 +46,8 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Claims:
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
 def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Claims:
     """An unknown topic id is answered as such, and the request's other topics are committed."""
-    member = group.alone()
-    yield group.holding(member, member.epoch, 0)
+    member = group.sole_member()
+    yield group.premise_of_holding(member, member.epoch, 0)
     unknown = NewOffset(Topic("nowhere", topic_id), 0, offset)
     answer = group.commit_all(member, [unknown, NewOffset(group.topic, 0, offset)], member.epoch, version=10)
     after = group.committed_offset(0)
@@ -59,12 +59,12 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Claims:
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
     """The id of a deleted topic is unknown, and commits nothing for the new topic of its name, also beside it."""
-    member = group.alone(bumps)
+    member = group.sole_member(bumps)
     group.store(member, 0, offset + 1)
     old = recreate(group)
     member.owned = frozenset()
-    group.settle(member)
-    yield group.holding(member, member.epoch, 0)
+    group.heartbeat_until_settled(member)
+    yield group.premise_of_holding(member, member.epoch, 0)
     yield premise(group.topic.id != old.id, f"{say(group.topic)} has another id than {say(old)}")
     group.bench.eventually(lambda: group.committed_offset(0).shows(-1), f"the offset of {say(old)} gone with it")
     alone = group.commit_all(member, [NewOffset(old, 0, offset)], member.epoch, version=10)
@@ -83,13 +83,13 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
 def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Claims:
     """A commit by name at an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
-    member = group.alone()
+    member = group.sole_member()
     before = member.epoch
     member.bump(bumps)
     recreate(group)
     member.owned = frozenset()
-    group.settle(member)
-    yield group.holding(member, member.epoch, 0)
+    group.heartbeat_until_settled(member)
+    yield group.premise_of_holding(member, member.epoch, 0)
     answer = group.commit(member, {0: offset}, before, version=9)
     after = group.committed_offset(0)
     refused = answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(-1)

@@ -15,8 +15,8 @@ VERSIONS = {"v9": 9, "v10": 10}
 @probe("KIP1251-COMMIT-01", rig=fresh_group(), bumps=EPOCH_BUMPS, partition=integers(0, 3), offset=OFFSETS)
 def current_epoch(group: Group, bumps: int, partition: int, offset: int) -> Claims:
     """A commit at the member epoch for an owned partition is accepted and can be read."""
-    member = group.alone(bumps)
-    yield group.holding(member, member.epoch, partition)
+    member = group.sole_member(bumps)
+    yield group.premise_of_holding(member, member.epoch, partition)
     answer = group.commit(member, {partition: offset}, member.epoch)
     after = group.committed_offset(partition)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after, case="owned")
@@ -35,7 +35,7 @@ def kept_partition_at_an_older_epoch(group: Group, case: str, earlier: int, late
     """A commit that a member sent before its epoch rose is accepted for a partition that it kept."""
     hand = group.hand_over(earlier)
     now = later_epoch(hand, later)
-    yield group.holding(hand.old, now, hand.kept)
+    yield group.premise_of_holding(hand.old, now, hand.kept)
     answer = group.commit(hand.old, {hand.kept: offset}, hand.before, version=VERSIONS[case])
     after = group.committed_offset(hand.kept)
     accepted = answer.all_answered(Error.NONE) and after.shows(offset)
@@ -46,7 +46,7 @@ def kept_partition_at_an_older_epoch(group: Group, case: str, earlier: int, late
 def later_epoch(hand: HandOver, bumps: int) -> int:
     """Bump the old member after it received the answer that it had missed; return its epoch at the coordinator."""
     if not bumps:
-        return hand.now
+        return hand.moved_epoch
     hand.old.receive(hand.missed)
     return hand.old.bump(bumps)
 
@@ -63,7 +63,7 @@ def later_epoch(hand: HandOver, bumps: int) -> int:
 def kept_partition_at_a_former_level(group: Group, earlier: int, later: int, offset: int) -> Claims:
     """At the feature levels of a release without assignment epochs, where records have its form, the rule is relaxed as well."""
     hand = group.hand_over(earlier)
-    yield group.holding(hand.old, later_epoch(hand, later), hand.kept)
+    yield group.premise_of_holding(hand.old, later_epoch(hand, later), hand.kept)
     for step, version in enumerate(VERSIONS.values()):
         answer = group.commit(hand.old, {hand.kept: offset + step}, hand.before, version=version)
         after = group.committed_offset(hand.kept)
@@ -76,7 +76,7 @@ def epoch_before_the_assignment(group: Group, back: int, later: int, offset: int
     """A commit below the partition's assignment epoch is refused; at that epoch it is accepted."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, offset)
-    yield group.holding(heir, heir.epoch, partition)
+    yield group.premise_of_holding(heir, heir.epoch, partition)
     below = group.commit(heir, {partition: offset + 1}, epoch - back)
     unchanged = group.committed_offset(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unchanged.shows(offset)
@@ -95,14 +95,14 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> C
     """A commit at an epoch that the member has not reached is refused and changes nothing."""
     hand = group.hand_over()
     partition = hand.kept if case == "owned" else hand.lost
-    group.bench.require(group.commit(hand.old, {partition: offset}, hand.now), "commit", SESSION)
+    group.bench.require(group.commit(hand.old, {partition: offset}, hand.moved_epoch), "commit", SESSION)
     if case == "unowned":
         group.await_assignment(hand.new, partition)
-        yield group.holding(hand.new, hand.new.epoch, partition)
+        yield group.premise_of_holding(hand.new, hand.new.epoch, partition)
     elif case == "without-owner":
         yield group.unassigned(partition)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    answer = group.commit(hand.old, {partition: offset + 1}, hand.now + ahead)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    answer = group.commit(hand.old, {partition: offset + 1}, hand.moved_epoch + ahead)
     after = group.committed_offset(partition)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
@@ -111,7 +111,7 @@ def epoch_from_the_future(group: Group, case: str, ahead: int, offset: int) -> C
 def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """A late commit for a partition that has a new owner is refused, and the owner's offset stays."""
     hand = group.hand_over_with_commit(offset, bumps)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
     after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
@@ -121,7 +121,7 @@ def zombie_of_a_reassigned_partition(group: Group, case: str, bumps: int, offset
 def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """A late commit for a partition that was revoked and has no owner yet is refused and not stored."""
     hand = group.hand_over(bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield group.unassigned(hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset}, hand.before)
     after = group.committed_offset(hand.lost)
@@ -148,7 +148,7 @@ def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, 
     group.move_coordinator(how)
     group.await_assignment(hand.new, hand.lost)
     group.store(hand.new, hand.lost, offset)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     answer = group.commit(hand.old, {hand.lost: offset + 1}, hand.before)
     after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
@@ -158,13 +158,13 @@ def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, 
 def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """At the member epoch a commit is accepted, whichever member owns the partition."""
     hand = group.hand_over(bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     if case == "other-owner":
         group.await_assignment(hand.new, hand.lost)
-        yield group.holding(hand.new, hand.new.epoch, hand.lost)
+        yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     else:
         yield group.unassigned(hand.lost)
-    answer = group.commit(hand.old, {hand.lost: offset}, hand.now)
+    answer = group.commit(hand.old, {hand.lost: offset}, hand.moved_epoch)
     after = group.committed_offset(hand.lost)
     yield held_if(answer.all_answered(Error.NONE) and after.shows(offset), answer, after)
 
@@ -179,12 +179,12 @@ def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, 
 )
 def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Claims:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
-    member = group.alone(bumps, aged=3)
+    member = group.sole_member(bumps, aged=3)
     since = dict(member.since)
     group.member().join()
-    partition = min(group.revoking(member))
+    partition = min(group.heartbeat_until_revoking(member))
     epoch = since[partition]
-    yield group.waiting(member, partition)
+    yield group.premise_of_waiting(member, partition)
     below = group.commit(member, {partition: offset}, epoch - back)
     unset = group.committed_offset(partition)
     refused = below.all_answered(Error.STALE_MEMBER_EPOCH) and unset.shows(-1)

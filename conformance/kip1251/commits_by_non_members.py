@@ -28,9 +28,9 @@ ERRORS = {
 )
 def non_member_of_a_group_with_members(group: Group, case: str, epoch: int, offset: int, version: int) -> Claims:
     """A commit without valid member id, epoch and version is rejected and stores nothing."""
-    member = group.alone(2)
+    member = group.sole_member(2)
     group.store(member, 0, offset)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     known = case in {"member-without-epoch", "old-version"}
     commits_as = None if case == "no-member" else member if known else group.member()
     at = {"no-member": -1, "member-without-epoch": -1, "old-version": member.epoch}.get(case, epoch)
@@ -43,7 +43,7 @@ def non_member_of_a_group_with_members(group: Group, case: str, epoch: int, offs
 def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int) -> Claims:
     """A commit without member id and epoch is accepted by a group that has no members."""
     if case == "emptied-group":
-        group.alone().leave()
+        group.sole_member().leave()
         described = group.describe()
         yield premise(not described.members, f"{group.name} has no members: {described}")
     answer = group.commit(None, {0: offset}, -1)

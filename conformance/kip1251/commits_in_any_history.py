@@ -32,7 +32,7 @@ class OldEpochCommit(NamedTuple):
     accepted: bool
 
 
-def tries(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
+def older_commits(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
     """Yield the commit `back` epochs before an ownership's last; none below epoch 0, or before a lost one began."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
@@ -67,7 +67,7 @@ class AlternatingOffsets:
         """True if `after` has the accepted `offset`, or after a refusal the previous one."""
         expected = offset if one.accepted else self._read.get(one.partition, -1)
         if after.partitions:
-            self._read[one.partition] = after.only.offset
+            self._read[one.partition] = after.only_partition.offset
         return after.shows(expected)
 
 
@@ -87,7 +87,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
         yield as_known(group, owners)
-        for one in (one for each in held for back in backs for one in tries(each, back)):
+        for one in (one for each in held for back in backs for one in older_commits(each, back)):
             offset = offsets.next()
             answer = group.commit(one.member, {one.partition: offset}, one.epoch)
             after = group.committed_offset(one.partition)
@@ -110,7 +110,7 @@ def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], b
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
         yield as_known(group, owners)
-        for one in {(one.member, one.row): one for each in held for one in tries(each, back)}.values():
+        for one in {(one.member, one.row): one for each in held for one in older_commits(each, back)}.values():
             offset, producer = offsets.next(), group.producer(group.dialect(pick))
             answer = group.txn_commit(producer, one.member, {one.partition: offset}, one.epoch)
             producer.end(committed=True)

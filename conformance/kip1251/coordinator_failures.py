@@ -38,7 +38,7 @@ COMPACTED_WITHIN = 60.0
 def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Claims:
     """After a restart commits are accepted and refused as they were before it."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     group.restart_coordinator(clean=case == "restart")
     yield from judged_as_before(group, hand, case, offset)
 
@@ -56,13 +56,13 @@ def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, 
 def next_coordinator_keeps_the_epochs(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
     """Another broker coordinates the group: commits are accepted and refused as they were before."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     group.move_coordinator(how)
     yield from judged_as_before(group, hand, "moved-coordinator", offset)
 
 
 @contextmanager
-def compacting(group: Group) -> Iterator[None]:
+def compact_logs_soon(group: Group) -> Iterator[None]:
     """Let coordinators' logs be compacted as soon as possible within the block."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
@@ -79,17 +79,17 @@ def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: 
     """When no more than the newest record of a member is left, a restarted coordinator judges its commits as before."""
     log, hand = GroupLog(group), group.hand_over(bumps, aged=2)
     group.await_assignment(hand.new, hand.lost)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     written = len(log.assignments(hand.old.id))
 
     def is_compacted() -> bool:
         # Compaction may take longer than a session lasts. The old owner did not receive its present epoch.
-        for member, epoch in ((hand.old, hand.now), (hand.new, hand.new.epoch)):
+        for member, epoch in ((hand.old, hand.moved_epoch), (hand.new, hand.new.epoch)):
             member.require(member.heartbeat(received=False, member_epoch=epoch))
         group.store(hand.new, hand.lost, offset)  # a later segment
         return len(log.assignments(hand.old.id)) == 1
 
-    with compacting(group):
+    with compact_logs_soon(group):
         group.bench.eventually(is_compacted, f"{OFFSETS_TOPIC} compacted", COMPACTED_WITHIN, 0.3)
     yield premise(written > 1, f"{written} records of {hand.old.id} became one")
     group.restart_coordinator(clean=True)

@@ -18,16 +18,16 @@ REMOVED_WITHIN = 40.0
 @probe("KIP1251-STATIC-05", rig=fresh_group(MANY), cases=["pending"], bumps=EPOCH_BUMPS, waits=integers(1, 3))
 def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int) -> Claims:
     """Partitions that a static member had to revoke are free when it leaves to return; those that it kept stay reserved."""
-    old, new = group.alone(bumps, instance_id=group.bench.fresh("instance")), group.member()
+    old, new = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance")), group.member()
     new.join()
-    lost = group.revoking(old)
+    lost = group.heartbeat_until_revoking(old)
     kept = old.partitions
-    yield group.waiting(old, min(lost))
+    yield group.premise_of_waiting(old, min(lost))
     old.leave_to_return()
     given = group.is_given(new, lost)
     for partition in sorted(lost):
         yield held_if(
-            partition in new.partitions or given.also(False),
+            partition in new.partitions or given.require_also(False),
             case="pending",
             detail=f"{partition}; {say(sorted(new.partitions))}",
         )
@@ -35,7 +35,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
         new.keep_up()
     back = group.member(old.instance_id)
     answer = back.join()
-    group.settle(back, new)
+    group.heartbeat_until_settled(back, new)
     for partition in sorted(kept):
         reserved = partition in back.partitions and partition not in new.partitions
         yield held_if(
@@ -49,17 +49,17 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
     node = group.node
     settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
     require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
-    old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
+    old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
     group.store(old, 0, offset)
     gone = group.bench.wait.comes_true(lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.committed_offset(0)
-    unknown = gone.also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))
+    unknown = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))
     yield held_if(unknown, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     yield premise(gone, f"{old.id} is removed")
     new = group.member(old.instance_id)
     new.join()
-    group.settle(new)
+    group.heartbeat_until_settled(new)
     first = group.commit(new, {0: offset + 2}, old.epoch)
     stays = group.committed_offset(0)
     afresh = new.since[0] > old.epoch and first.all_answered(Error.STALE_MEMBER_EPOCH) and stays.shows(offset)

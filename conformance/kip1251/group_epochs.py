@@ -70,9 +70,9 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
 )
 def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
     """A restarted coordinator answers no epoch that is below one that was answered before."""
-    member, other = group.alone(), group.member()
+    member, other = group.sole_member(), group.member()
     other.join()
-    group.settle(member, other)
+    group.heartbeat_until_settled(member, other)
     before = group.describe()
     for times in bumps:
         member.bump(times)

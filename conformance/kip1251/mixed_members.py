@@ -25,11 +25,11 @@ class Holders:
     def __init__(self) -> None:
         self._held: dict[object, frozenset[int]] = {}
 
-    def keeps(self, member: object, partitions: frozenset[int]) -> None:
+    def note_kept(self, member: object, partitions: frozenset[int]) -> None:
         """Note that the member is about to report exactly these partitions as its own."""
         self._held[member] = partitions
 
-    def give(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+    def note_given(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
         """Note that the member was assigned these; return those that are new to it, and those that another one still
         has."""
         had = self._held.get(member, frozenset())
@@ -48,7 +48,7 @@ class MixedGroup:
         self.group = group
         self.members: list[Member] = [classic, consumer]
         self._holders = Holders()
-        self._holders.keeps(classic, classic.owned)
+        self._holders.note_kept(classic, classic.owned)
 
     def change(self, kind: str, *, cooperative: bool) -> Claims:
         """Let another member join, or the newest one leave."""
@@ -65,17 +65,17 @@ class MixedGroup:
             self.members.append(member)
             yield from self.gets_no_others(member, member.join())
 
-    def turn(self, *, lost: bool) -> Claims:
+    def heartbeat_round(self, *, lost: bool) -> Claims:
         """Send each member's next heartbeat. Classic members rejoin if told to; the answer to a SyncGroup may be lost."""
         for member in self.members:
             if isinstance(member, GroupMember):
-                self._holders.keeps(member, member.partitions)
+                self._holders.note_kept(member, member.partitions)
                 yield from self.gets_no_others(member, member.keep_up())
             elif member.has_to_rejoin():
                 yield from self._rejoin(member, lost=lost)
 
     def _rejoin(self, member: MixedMember, *, lost: bool) -> Claims:
-        self._holders.keeps(member, member.owned if member.cooperative else frozenset())
+        self._holders.note_kept(member, member.owned if member.cooperative else frozenset())
         member.rejoin()
         if lost:
             member.sync(received=False)
@@ -84,7 +84,7 @@ class MixedGroup:
     def gets_no_others(self, member: Member, answer: object) -> Claims:
         """Check that the member's latest answer gives it no partition of another."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
-        new, shared = self._holders.give(member, partitions)
+        new, shared = self._holders.note_given(member, partitions)
         if new:
             detail = f"{member.id} is given {say(sorted(new))}, of which others have {say(sorted(shared))}; {answer}"
             yield held_if(not shared, answer, case="single-owner", detail=detail)
@@ -92,7 +92,7 @@ class MixedGroup:
     def names_one_owner(self) -> Claim:
         """Check that the coordinator describes at most one owner of each partition."""
         shown = self.group.describe()
-        named = [partition for member in shown.members for partition in self.group.of(member)]
+        named = [partition for member in shown.members for partition in self.group.assigned_partitions(member)]
         return held_if(len(named) == len({*named}), shown, case="single-owner")
 
 
@@ -118,7 +118,7 @@ def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: boo
         if kind is not None:
             yield from mixed.change(kind, cooperative=cooperative)
         for turn in range(TURNS):
-            yield from mixed.turn(lost=lost and turn == 0)
+            yield from mixed.heartbeat_round(lost=lost and turn == 0)
             yield mixed.names_one_owner()
 
 

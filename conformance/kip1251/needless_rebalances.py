@@ -13,11 +13,11 @@ ABSENT = "of-no-topic"
 
 def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]:
     """Create members that subscribe to the group's topic and to one that does not exist, and let the group settle."""
-    names = [group.bench.fresh("instance") if static else None for _ in range(1 + others)]
+    names = [group.bench.fresh_name("instance") if static else None for _ in range(1 + others)]
     members = [group.member(name) for name in names]
     for member in members:
         member.join(group.topic.name, ABSENT)
-    group.settle(*members)
+    group.heartbeat_until_settled(*members)
     return members
 
 
@@ -41,7 +41,9 @@ def renew(group: Group, members: list[GroupMember], case: str, number: int) -> N
 
 def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
     """Return each partition's owner: the instance id of a static member, else the member id."""
-    return {p: member.instance_id or member.member_id for member in shown.members for p in group.of(member)}
+    return {
+        p: member.instance_id or member.member_id for member in shown.members for p in group.assigned_partitions(member)
+    }
 
 
 @probe("GEN-14", rig=fresh_group(MANY), others=integers(1, 3), rounds=ROUNDS)
@@ -52,7 +54,7 @@ def nothing_moves(group: Group, case: str, others: int, rounds: int) -> Claims:
     for number in range(rounds):
         renew(group, members, case, number)
         between = group.describe()
-        after = group.settle(*members)
+        after = group.heartbeat_until_settled(*members)
         same = owners(group, after) == owners(group, before)
         never_empty = between.group_state.lower() != "empty"
         yield held_if(same and never_empty, before, between, after)

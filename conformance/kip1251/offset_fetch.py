@@ -20,9 +20,9 @@ def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
 def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bool) -> Claims:
     """A member at its own epoch, and a client without a member id, reads the committed offset."""
-    member = group.alone()
+    member = group.sole_member()
     group.store(member, 0, offset)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     named = (member.id, member.epoch) if case == "current" else (None, -1)
     answer = fetch(group, *named, by_name=by_name)
     yield held_if(answer.shows(offset), answer)
@@ -37,9 +37,9 @@ def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bo
 )
 def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A member at any epoch but its own reads nothing."""
-    member = group.alone(3)
+    member = group.sole_member(3)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     epoch = member.epoch + (distance if case == "newer-epoch" else -distance)
     answer = fetch(group, member.id, epoch, by_name=by_name)
     yield held_if(answer.error is Error.STALE_MEMBER_EPOCH and not answer.partitions, answer)
@@ -48,17 +48,17 @@ def other_epoch(group: Group, case: str, distance: int, by_name: bool) -> Claims
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["unknown-member"], distance=integers(-2, 2), by_name=booleans())
 def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A client that is not a member reads nothing, whatever epoch it sends."""
-    member = group.alone(2)
+    member = group.sole_member(2)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
-    answer = fetch(group, group.bench.fresh("stranger"), member.epoch + distance, by_name=by_name)
+    yield group.premise_of_holding(member, member.epoch, 0)
+    answer = fetch(group, group.bench.fresh_name("stranger"), member.epoch + distance, by_name=by_name)
     yield held_if(answer.error is Error.UNKNOWN_MEMBER_ID and not answer.partitions, answer)
 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["classic-member"], distance=integers(-3, 2), by_name=booleans())
 def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Claims:
     """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
-    group.store(group.alone(3), 0, 10)
+    group.store(group.sole_member(3), 0, 10)
     classic = classic_member(group)
     yield join_mixed_group(classic)
     generation = classic.generation + (distance if distance < 0 else distance + 1)

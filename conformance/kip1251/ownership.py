@@ -33,14 +33,14 @@ REMOVED_WITHIN = 30.0
 )
 def partition_that_came_back(group: Group, case: str, bumps: int, later: int, offset: int) -> Claims:
     """After a partition was lost and given back, commits at each epoch of its first ownership are refused."""
-    member = group.alone(bumps)
+    member = group.sole_member(bumps)
     partition = group.partitions - 1
     first, last = member.since[partition], member.epoch
     lets_another_own(group, member, partition) if case == "owned-between" else loses_all_for_a_while(group, member)
     again = member.since[partition]
     member.bump(later)
     group.store(member, partition, offset)
-    yield group.holding(member, member.epoch, partition)
+    yield group.premise_of_holding(member, member.epoch, partition)
     yield premise(
         again > last, f"given back at epoch {again}, after {last}", promised=("KIP1251-BASE-03", "membership")
     )
@@ -72,7 +72,7 @@ def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int,
 )
 def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: int) -> Claims:
     """However often the member's epoch rises, the oldest epoch at which it may commit a kept partition stays the same."""
-    member = group.alone(aged=2)
+    member = group.sole_member(aged=2)
     partition, epoch = 0, member.since[0]
     others: list[GroupMember] = []
     for step in range(steps):
@@ -82,13 +82,13 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
         elif case == "subscription":
             member.bump()
         else:
-            name = group.bench.fresh("more")
+            name = group.bench.fresh_name("more")
             member.turn_to(group.topic.name, name)
             new_topic(group.bench, 1, name)
             group.bench.eventually(
                 lambda: member.keep_up() is not None and len(member.owned) > group.partitions, f"{name} assigned"
             )
-        yield group.holding(member, member.epoch, partition)
+        yield group.premise_of_holding(member, member.epoch, partition)
         yield premise(member.epoch > before, f"epoch {member.epoch} after {before}")
         yield admitted_from(group, member, partition, epoch, offset + step)
 
@@ -100,14 +100,14 @@ def change_membership(group: Group, member: GroupMember, others: list[GroupMembe
     else:
         others.append(group.member())
         others[0].join()
-    group.settle(member, *others)
+    group.heartbeat_until_settled(member, *others)
 
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["first"], aged=integers(2, 4), later=EPOCH_BUMPS, offset=OFFSETS)
 def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, offset: int) -> Claims:
     """Partitions of a joining member may be committed from the epoch of the answer on that first showed them."""
-    member = group.alone(later, aged=aged)
-    yield group.holding(member, member.epoch, *range(MANY))
+    member = group.sole_member(later, aged=aged)
+    yield group.premise_of_holding(member, member.epoch, *range(MANY))
     for partition, epoch in sorted(member.since.items()):
         yield admitted_from(group, member, partition, epoch, offset)
 
@@ -116,7 +116,7 @@ def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, o
 def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, offset: int) -> Claims:
     """Partitions that a member gets in a later rebalance may be committed from that epoch on, its others from an older one."""
     heir, _, epoch = group.inherit(bumps, later=later)
-    yield group.holding(heir, heir.epoch, *range(MANY))
+    yield group.premise_of_holding(heir, heir.epoch, *range(MANY))
     gained = [partition for partition, since in sorted(heir.since.items()) if since == epoch]
     for partition in gained:
         yield admitted_from(group, heir, partition, epoch, offset)
@@ -130,7 +130,7 @@ def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, 
 )
 def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, waits: int) -> Claims:
     """The next owner is not shown a partition before the former one has given it back, has left or was removed."""
-    old, new = group.alone(bumps), group.member()
+    old, new = group.sole_member(bumps), group.member()
     if case == "removed":
         old.rebalance_timeout_ms = IMPATIENT_MS
         old.require(
@@ -138,7 +138,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         )
     new.join()
     owned = group.topic_partitions(old.partitions)
-    lost = group.revoking(old)
+    lost = group.heartbeat_until_revoking(old)
     for _ in range(waits):
         old.heartbeat(owned=owned, received=False)  # it still has them
         answer = new.keep_up()
@@ -167,19 +167,19 @@ def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: boo
     """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
     if case == "assignment-interval":
         require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
-    old, new = group.alone(bumps), group.member()
+    old, new = group.sole_member(bumps), group.member()
     before = dict(old.since)
     new.join()
-    lost = group.revoking(old)
+    lost = group.heartbeat_until_revoking(old)
     last = old.epoch
     if case == "subscription":
-        new.subscribe(group.topic.name, group.bench.fresh("nowhere"))
-    group.settle(old, new)
+        new.subscribe(group.topic.name, group.bench.fresh_name("nowhere"))
+    group.heartbeat_until_settled(old, new)
     yield from later_owner(new, lost, last)
     if leaves:
         last = old.epoch
         old.leave()
-        group.settle(new)
+        group.heartbeat_until_settled(new)
         yield from later_owner(new, frozenset(before) - lost, last)
 
 
@@ -192,12 +192,12 @@ def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Clai
 @probe("KIP1251-BASE-05", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
 def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: int) -> Claims:
     """A member that heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
-    old, new = group.alone(bumps), group.member()
+    old, new = group.sole_member(bumps), group.member()
     old.rebalance_timeout_ms = IMPATIENT_MS
     kept = group.topic_partitions(old.partitions)
     old.require(old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name]))
     new.join()
-    lost = group.revoking(old)
+    lost = group.heartbeat_until_revoking(old)
     partition = min(lost)
 
     def is_removed() -> bool:
@@ -206,7 +206,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVED_WITHIN)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
-    refused = gone.also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
+    refused = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
     yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
     given = group.is_given(new, lost)
     yield held_if(

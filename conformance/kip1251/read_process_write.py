@@ -41,15 +41,15 @@ class Copying:
 
     def read(self, partition: int, count: int) -> tuple[int, list[bytes]]:
         """Read the next records from the committed offset on; return the offset after them, and their values."""
-        at = max(0, self.group.stable_offset(partition).only.offset)
-        found = self.inputs[partition].leader().fetch(self.inputs[partition].at(at))
+        at = max(0, self.group.stable_offset(partition).only_partition.offset)
+        found = self.inputs[partition].leader().fetch(self.inputs[partition].fetch_from(at))
         records = [one.value or b"" for found in found.batches for one in found.records if one.offset >= at][:count]
         return at + len(records), records
 
     def read_copies(self) -> tuple[list[bytes], FetchedPartition]:
         """Return the copies that a read_committed consumer gets, and the answer to its fetch."""
         read = self.copies.leader().fetch(
-            self.copies.at(0, partition_max_bytes=ALL),
+            self.copies.fetch_from(0, partition_max_bytes=ALL),
             FetchOptions(isolation_level=READ_COMMITTED),
         )
         return [value or b"" for value in delivered_records(read, 0).values()], read
@@ -63,8 +63,9 @@ class Copying:
         found, read = self.read_copies()
         offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)
-        detail = f"twice or never: {odd(found, wanted)}; offsets {say([answer.only.offset for answer in offsets])}"
-        return held_if(met.also(done), read, *offsets, detail=detail)
+        offsets_shown = say([answer.only_partition.offset for answer in offsets])
+        detail = f"twice or never: {miscopied_values(found, wanted)}; offsets {offsets_shown}"
+        return held_if(met.require_also(done), read, *offsets, detail=detail)
 
 
 def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool:
@@ -74,7 +75,7 @@ def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool
     return in_order and len(found) == len(of)
 
 
-def odd(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
+def miscopied_values(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
     """Return the number of copies of each value that was not copied exactly once."""
     counted = {value: found.count(value) for values in wanted for value in values}
     return {value: count for value, count in counted.items() if count != 1}
@@ -87,7 +88,7 @@ class Loop:
         self.copying = copying
         self.member = copying.group.member()
         bench = copying.group.bench
-        self.producer = CheckProducer(bench, copying.began, bench.fresh("tid"), copying.dialect).start()
+        self.producer = CheckProducer(bench, copying.began, bench.fresh_name("tid"), copying.dialect).start()
         self.member.join()
 
     def begin(self, partitions: Iterable[int], count: int = 1) -> dict[int, int]:
@@ -118,7 +119,7 @@ class Loop:
             member_id=self.member.id,
         )
 
-    def works(self, count: int = 1) -> bool:
+    def copy_records(self, count: int = 1) -> bool:
         """Copy the next records in a whole transaction, at the member's epoch; return whether there were any."""
         offsets = self.begin(self.member.partitions, count)
         if offsets:
@@ -131,7 +132,7 @@ class Loop:
 
         Then the member receives the answer that it missed.
         """
-        yield self.copying.group.holding(self.member, missed.member_epoch, *self.member.partitions)
+        yield self.copying.group.premise_of_holding(self.member, missed.member_epoch, *self.member.partitions)
         answer = self.commit(offsets, self.member.epoch)
         accepted = all_answered(answer, Error.NONE)
         self.producer.end(committed=accepted)
@@ -152,27 +153,27 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
     group = first.copying.group
     begun = first.begin(first.member.partitions) if late else {}
     other = Loop(first.copying)
-    lost = group.revoking(first.member)
+    lost = group.heartbeat_until_revoking(first.member)
     offsets = {} if late else first.begin(first.member.partitions)
     missed = group.acknowledge(first.member)
     if late:
         for partition in lost:
             group.await_assignment(other.member, partition)
-        other.works()
+        other.copy_records()
         first.ends_late(begun)
         offsets = first.begin(first.member.partitions)
     yield from first.ends_behind(offsets, missed)
-    group.settle(first.member, other.member)
+    group.heartbeat_until_settled(first.member, other.member)
     return other
 
 
 def leave(first: Loop, other: Loop) -> Claims:
     """Let the other instance work and leave, which bumps the first one's epoch."""
-    other.works()
+    other.copy_records()
     offsets = first.begin(first.member.partitions)
     other.member.leave()
     yield from first.ends_behind(offsets, first.copying.group.acknowledge(first.member))
-    first.copying.group.settle(first.member)
+    first.copying.group.heartbeat_until_settled(first.member)
 
 
 @probe(
@@ -188,12 +189,12 @@ def loop_goes_on_through_rebalances(group: RoutedGroup, case: str, late: list[bo
     """An instance that is always one bump behind commits what it kept, and each record is copied exactly once."""
     copying = Copying(group, case)
     first = Loop(copying)
-    group.settle(first.member)
+    group.heartbeat_until_settled(first.member)
     for number, is_late in enumerate(late):
         other = yield from join(first, late=is_late)
         if number == moved:
             group.move_coordinator("move")
         yield from leave(first, other)
-    while first.works(INPUTS):
+    while first.copy_records(INPUTS):
         pass
     yield copying.exactly_once()

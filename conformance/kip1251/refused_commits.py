@@ -30,9 +30,9 @@ def refused_commit(
 )
 def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, offset: int) -> Claims:
     """After a refused commit the coordinator answers the offset from before, and its log has no other."""
-    log, member = GroupLog(group), group.alone(1)
+    log, member = GroupLog(group), group.sole_member(1)
     group.store(member, 0, offset)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     for step, wrong in enumerate(wrongs, 1):
         answer = refused_commit(group, member, wrong, ahead, 0, offset + step)
         after, stored = group.committed_offset(0), log.offsets(0)
@@ -54,10 +54,10 @@ def refused_commit_is_unknown_to_the_next_coordinator(
     group: Group, wrongs: list[str], ahead: int, offset: int
 ) -> Claims:
     """A restarted coordinator has the offsets from before the refused commits."""
-    member = group.alone(1)
+    member = group.sole_member(1)
     for partition in range(SEVERAL):
         group.store(member, partition, offset)
-    yield group.holding(member, member.epoch, *range(SEVERAL))
+    yield group.premise_of_holding(member, member.epoch, *range(SEVERAL))
     answers = [refused_commit(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
     group.restart_coordinator()
     for partition, answer in enumerate(answers):
@@ -93,8 +93,8 @@ def refused_generation_is_not_stored(
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)
 def delayed_commit_moves_the_offset_back(group: Group, bumps: int, back: int, offset: int) -> Claims:
     """A commit that was held back since an older epoch of the same ownership is accepted after a newer one, and wins."""
-    member = group.alone(bumps)
-    yield group.holding(member, member.epoch, 0)
+    member = group.sole_member(bumps)
+    yield group.premise_of_holding(member, member.epoch, 0)
     newer = offset + back
     for epoch in range(member.since[0], member.epoch):
         group.store(member, 0, newer)

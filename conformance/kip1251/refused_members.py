@@ -82,6 +82,6 @@ def refused_members_leave_the_group_as_it_was(
         yield premise(error_of(answer) is not Error.NONE, f"{kind} is refused: {answer}", promised=PROMISED.get(kind))
         after = at_rest(group)
         yield held_if(before == after, after, case=case, detail=f"{kind}: {answer}; {before}, then {after}")
-        members.settle()
+        members.bring_all_back()
         later = at_rest(group)
         yield held_if(before == later, later, case=case, detail=f"{kind}: {answer}; {before}, later {later}")

@@ -21,7 +21,7 @@ from strategies.inputs import OFFSETS
 )
 def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, step: int) -> Claims:
     """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
-    log, group = stage.log(), stage.bench.fresh("group")
+    log, group = stage.log(), stage.bench.fresh_name("group")
     offset = before + abs(step) if before + step < 0 else before + step
     require_accepted(
         stage.answer_when_ready(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)]))
@@ -34,7 +34,7 @@ def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, st
     waiting = stage.broker.offset_fetch(group, wanted, require_stable=True)
     open_ = producer.describe()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
-    waits = waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT
+    waits = waiting.only_partition.error is Error.UNSTABLE_OFFSET_COMMIT
     yield held_if(waits, waiting, open_)
     producer.end(committed=case != "aborted")
     decided = before if case == "aborted" else offset
@@ -61,7 +61,7 @@ def next_owner_waits_for_the_decision(
     group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int
 ) -> Claims:
     """The owner loses the partition before the transaction ends: the next one is held back, too, and has the decided offset."""
-    old = group.alone(bumps)
+    old = group.sole_member(bumps)
     offset = before + abs(step) if before + step < 0 else before + step
     for partition in range(group.partitions):
         group.store(old, partition, before)
@@ -69,14 +69,14 @@ def next_owner_waits_for_the_decision(
     group.commit_in(producer, old, dict.fromkeys(range(group.partitions), offset), first=False)
     new = group.member()
     new.join()
-    partition = min(group.revoking(old))
+    partition = min(group.heartbeat_until_revoking(old))
     group.acknowledge(old)
     group.await_assignment(new, partition)
-    yield group.holding(new, new.epoch, partition)
+    yield group.premise_of_holding(new, new.epoch, partition)
     waiting = group.read_by(new, partition)
     open_ = producer.describe()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))
-    yield held_if(waiting.only.error is Error.UNSTABLE_OFFSET_COMMIT, waiting, open_)
+    yield held_if(waiting.only_partition.error is Error.UNSTABLE_OFFSET_COMMIT, waiting, open_)
     producer.end(committed=case == "next-owner")
     decided = offset if case == "next-owner" else before
     met = group.bench.wait.comes_true(

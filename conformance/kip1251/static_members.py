@@ -14,7 +14,7 @@ PARTITION = integers(0, 3)
 
 def static_member(group: Group, bumps: int) -> GroupMember:
     """Create a static member that has all partitions."""
-    return group.alone(bumps, instance_id=group.bench.fresh("instance"))
+    return group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
 
 
 def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
@@ -64,7 +64,7 @@ def returning_instance(group: Group, bumps: int, epoch: int, partition: int, off
     back = new.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name])
     same = back.error is Error.NONE and group.assigned_in(back) == old.partitions
     yield held_if(same, back, case="assignment")
-    yield group.holding(new, back.member_epoch, partition)
+    yield group.premise_of_holding(new, back.member_epoch, partition)
     taken = group.commit(new, {partition: offset}, min(epoch, back.member_epoch))
     kept = group.committed_offset(partition)
     accepted = taken.all_answered(Error.NONE) and kept.shows(offset)
@@ -83,7 +83,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
     old.leave_to_return()
     new = group.member(old.instance_id)
     new.join()
-    yield group.holding(new, new.epoch, 0)
+    yield group.premise_of_holding(new, new.epoch, 0)
     group.store(new, 0, 10)
     if not with_instance:
         old.instance_id = None
@@ -97,7 +97,7 @@ def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance:
 def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Claims:
     """A member cannot join with the instance id of a member that has not left."""
     first = static_member(group, bumps)
-    yield group.holding(first, first.epoch, 0)
+    yield group.premise_of_holding(first, first.epoch, 0)
     answer = group.member(first.instance_id).heartbeat(
         member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name]
     )
@@ -111,6 +111,6 @@ def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Claims:
     old.leave_to_return()
     new = group.member(old.instance_id)
     new.join()
-    yield group.holding(new, new.epoch, 0)
+    yield group.premise_of_holding(new, new.epoch, 0)
     answer = old.heartbeat(owned=list_partitions(old.owned), received=False)
     yield held_if(answer.error is Error.FENCED_INSTANCE_ID, answer)

@@ -18,11 +18,11 @@ from protocol.codes import Error
 )
 def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Claims:
     """Any epoch but the member's own is refused, even for a partition that it has had since then."""
-    member = group.alone()
+    member = group.sole_member()
     older = member.epoch
     member.bump(bumps)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     answer = group.commit(member, {0: 11}, older if case == "older-owned" else member.epoch + ahead)
     after = group.committed_offset(0)
     yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(10), answer, after)
@@ -40,11 +40,11 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Claims:
 )
 def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """A transaction is refused an older epoch, too, and has to be aborted for it."""
-    member = group.alone()
+    member = group.sole_member()
     older = member.epoch
     member.bump(bumps)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {0: 11}, older)
     producer.end(committed=True)

@@ -57,7 +57,7 @@ def commit_is_refused(
 def kept_partition_at_an_older_epoch(group: TxnGroup, case: str, bumps: int, v3: bool, offset: int) -> Claims:
     """A heartbeat in flight aborts no transaction: the previous epoch is still accepted for partitions that the member kept."""
     hand = group.hand_over(bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     producer = group.producer(case)
     version = 3 if v3 and case == "legacy" else None
     answer = group.txn_commit(producer, hand.old, {hand.kept: offset}, hand.before, version=version)
@@ -69,7 +69,7 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
     """An epoch below the partition's assignment epoch is refused."""
     heir, partition, epoch = group.inherit(2, later=1)
     group.store(heir, partition, 10)
-    yield group.holding(heir, heir.epoch, partition)
+    yield group.premise_of_holding(heir, heir.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, heir, {partition: 11}, epoch - back)
     yield from commit_is_refused(group, producer, answer, partition, 10, case)
@@ -80,8 +80,8 @@ def epoch_before_the_assignment(group: TxnGroup, case: str, back: int, pick: int
 )
 def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: int) -> Claims:
     """The member epoch is accepted for a partition that the member owns."""
-    member = group.alone(bumps)
-    yield group.holding(member, member.epoch, partition)
+    member = group.sole_member(bumps)
+    yield group.premise_of_holding(member, member.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 11}, member.epoch)
     yield from accepted_and_stored(group, producer, answer, partition, 11, case)
@@ -93,11 +93,11 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
     hand = group.hand_over()
     group.await_assignment(hand.new, hand.lost)
     partition, owner = (hand.kept, hand.old) if case == "future" else (hand.lost, hand.new)
-    group.bench.require(group.commit(owner, {partition: 10}, hand.now), "commit", SESSION)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    group.bench.require(group.commit(owner, {partition: 10}, hand.moved_epoch), "commit", SESSION)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     producer = group.producer(group.dialect(pick))
-    answer = group.txn_commit(producer, hand.old, {partition: 11}, hand.now + ahead)
+    answer = group.txn_commit(producer, hand.old, {partition: 11}, hand.moved_epoch + ahead)
     yield from commit_is_refused(group, producer, answer, partition, 10, case)
 
 
@@ -105,10 +105,10 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over_with_commit(10, bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    yield group.holding(hand.new, hand.new.epoch, hand.lost)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
     producer = group.producer(group.dialect(pick))
-    epoch = hand.before if case == "lost" else hand.now
+    epoch = hand.before if case == "lost" else hand.moved_epoch
     answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
     if case == "lost":
         yield from commit_is_refused(group, producer, answer, hand.lost, 10, case)
@@ -120,10 +120,10 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
 def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """The old epoch is refused and the member epoch accepted while no member owns the partition that this one has revoked."""
     hand = group.hand_over(bumps)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield group.unassigned(hand.lost)
     producer = group.producer(group.dialect(pick))
-    epoch = hand.before if case == "lost-free" else hand.now
+    epoch = hand.before if case == "lost-free" else hand.moved_epoch
     answer = group.txn_commit(producer, hand.old, {hand.lost: 11}, epoch)
     if case == "lost-free":
         yield from commit_is_refused(group, producer, answer, hand.lost, -1, case)
@@ -136,11 +136,11 @@ def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) ->
 )
 def partition_that_came_back(group: TxnGroup, case: str, bumps: int, back: int, pick: int) -> Claims:
     """An epoch of an ownership that ended is refused, although the member owns the partition again."""
-    member = group.alone(bumps)
+    member = group.sole_member(bumps)
     former = max(member.since[0], member.epoch - back)
     loses_all_for_a_while(group, member)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     again = member.since[0]
     yield premise(again > former, f"given back at epoch {again}", promised=("KIP1251-BASE-03", "membership"))
     producer = group.producer(group.dialect(pick))
@@ -158,11 +158,11 @@ def partition_that_came_back(group: TxnGroup, case: str, bumps: int, back: int, 
 )
 def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, back: int, pick: int) -> Claims:
     """Below the assignment epoch of a pending partition, and once its revocation is acknowledged, a commit is refused."""
-    member = group.alone(bumps, aged=3)
+    member = group.sole_member(bumps, aged=3)
     since = dict(member.since)
     group.member().join()
-    partition = min(group.revoking(member))
-    yield group.waiting(member, partition)
+    partition = min(group.heartbeat_until_revoking(member))
+    yield group.premise_of_waiting(member, partition)
     epoch = since[partition] - back
     if case == "pending-acknowledged":
         group.acknowledge(member)
@@ -176,11 +176,11 @@ def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
 def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
     """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
-    member = group.alone(bumps)
+    member = group.sole_member(bumps)
     since = dict(member.since)
     group.member().join()
-    partition = min(group.revoking(member))
-    yield group.waiting(member, partition)
+    partition = min(group.heartbeat_until_revoking(member))
+    yield group.premise_of_waiting(member, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, since[partition])
     yield from accepted_and_stored(group, producer, answer, partition, 7, case)
@@ -220,9 +220,9 @@ def refused_by_version(
 )
 def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Claims:
     """An epoch above the member's gets the error of the request version."""
-    member = group.alone()
+    member = group.sole_member()
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     yield from refused_by_version(group, member, 0, member.epoch + ahead, 10, case, Error.STALE_MEMBER_EPOCH)
 
 
@@ -237,7 +237,7 @@ def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Cla
     """An epoch from before the partition's assignment gets the error of the request version."""
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, 10)
-    yield group.holding(heir, heir.epoch, partition)
+    yield group.premise_of_holding(heir, heir.epoch, partition)
     yield from refused_by_version(group, heir, partition, epoch - back, 10, case, Error.STALE_MEMBER_EPOCH)
 
 
@@ -256,9 +256,9 @@ def unknown_group(group: TxnGroup, case: str, epoch: int) -> Claims:
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member", "unknown-member-v6"], distance=integers(-2, 2))
 def unknown_member(group: TxnGroup, case: str, distance: int) -> Claims:
     """A member id that is not in the group is unknown in every version."""
-    member = group.alone(2)
+    member = group.sole_member(2)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     for version in versions_of(group, case if case.endswith("-v6") else f"{case}-v5"):
         producer = group.speaking(version)
         answer = group.txn_commit(producer, group.member(), {0: 11}, member.epoch + distance, version=version)
@@ -270,8 +270,8 @@ def unknown_member(group: TxnGroup, case: str, distance: int) -> Claims:
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
 def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Claims:
     """An unknown topic id is answered as such."""
-    member = group.alone()
-    yield group.holding(member, member.epoch, 0)
+    member = group.sole_member()
+    yield group.premise_of_holding(member, member.epoch, 0)
     nowhere = Topic("nowhere", topic_id)
     answer = group.txn_commit(
         group.speaking(group.newest), member, {0: 11}, member.epoch, topic=nowhere, version=group.newest
@@ -282,9 +282,9 @@ def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Claims:
 @probe("KIP1251-TXN-03", rig=fresh_txn_group(), cases=["nothing-given"], pick=PICK)
 def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Claims:
     """A commit without a member id is accepted although the group has members."""
-    member = group.alone()
+    member = group.sole_member()
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, None, {0: 11}, -1)
     yield from accepted_and_stored(group, producer, answer, 0, 11, case)
@@ -295,9 +295,9 @@ def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Claims:
 )
 def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Claims:
     """With a member id, epoch -1 is an epoch like any other, and refused; without one there is no such member."""
-    member = group.alone(instance_id=group.bench.fresh("instance") if case == "instance-id-given" else None)
+    member = group.sole_member(instance_id=group.bench.fresh_name("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
-    yield group.holding(member, member.epoch, 0)
+    yield group.premise_of_holding(member, member.epoch, 0)
     sender = member if case == "member-id-given" else GroupMember(group, "", member.instance_id)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, sender, {0: 11}, member.epoch if case == "epoch-given" else -1)
@@ -321,7 +321,7 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
 
     Premise: the transaction's offset is pending until then.
     """
-    member, producer = group.alone(), group.producer(dialect)
+    member, producer = group.sole_member(), group.producer(dialect)
     producer.require(group.txn_commit(producer, member, {0: BASE + offset}, member.epoch), "commit")
     newest = BASE + offset + plains * step
     for one in range(1, plains + 1):
@@ -361,8 +361,8 @@ def plain_commit_before_the_marker_loaded(
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
 def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Claims:
     """The stored offset is the one sent last, of plain commits and committed transactions, in whatever order these end."""
-    member = group.alone()
-    yield group.holding(member, member.epoch, 0)
+    member = group.sole_member()
+    yield group.premise_of_holding(member, member.epoch, 0)
     producers = [group.producer(group.dialect(pick + n)) for n in range(PRODUCERS)]
     pending: dict[int, tuple[int, int]] = {}
     stored = (0, -1)

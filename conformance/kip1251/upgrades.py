@@ -24,7 +24,7 @@ WITH_EPOCHS = select_versions(["4.3.."])
 @contextmanager
 def on_release(group: Group, release: str) -> Iterator[None]:
     """Run another release on the same data within the block."""
-    with group.bench.faults(group.topic, group=group.name).under(Upgrade(role="all nodes", to=release)):
+    with group.bench.faults(group.topic, group=group.name).standing_fault(Upgrade(role="all nodes", to=release)):
         await_load(group)
         yield
     await_load(group)
@@ -69,24 +69,24 @@ def commit_is_accepted(
 def group_of_the_former_release(group: Group, release: str, bumps: int, later: int, offset: int) -> Claims:
     """Loaded after the upgrade, partitions are assigned since the record's member epoch, and later ones since their own."""
     with on_release(group, release):
-        member, other = group.alone(), group.member()
+        member, other = group.sole_member(), group.member()
         other.join()
-        group.settle(member, other)
+        group.heartbeat_until_settled(member, other)
         member.bump(bumps)
-        group.settle(member, other)
+        group.heartbeat_until_settled(member, other)
         kept = min(member.partitions)
         group.store(member, kept, offset)
     record = member.epoch
-    yield group.holding(member, record, kept)
+    yield group.premise_of_holding(member, record, kept)
     for epoch in range(member.since[kept], record):
         yield commit_is_refused(group, member, kept, epoch, offset, "KIP1251-PERSIST-02", "older")
     yield commit_is_accepted(group, member, kept, record, offset, "KIP1251-PERSIST-02", "current")
     yield commit_is_accepted(group, member, kept, record, offset + 1, "KIP1251-PERSIST-02", "current")
     own = member.partitions
     other.leave()
-    group.settle(member)
+    group.heartbeat_until_settled(member)
     member.bump(later)
-    yield group.holding(member, member.epoch, kept)
+    yield group.premise_of_holding(member, member.epoch, kept)
     yield commit_is_accepted(group, member, kept, record, offset, "KIP1251-PERSIST-03", "kept")
     yield commit_is_refused(group, member, kept, record - 1, offset, "KIP1251-PERSIST-03", "kept")
     gained = min(member.partitions - own)
@@ -107,11 +107,15 @@ def group_of_the_former_release(group: Group, release: str, bumps: int, later: i
 )
 def group_on_the_former_release_again(group: Group, release: str, bumps: int, offset: int) -> Claims:
     """The former release loads the group from the records of this one, and applies its strict rule."""
-    member = group.alone(bumps)
+    member = group.sole_member(bumps)
     group.store(member, 0, offset)
     with on_release(group, release):
         found = group.describe_member(member)
-        alive = found is not None and found.member_epoch == member.epoch and group.of(found) == member.partitions
+        alive = (
+            found is not None
+            and found.member_epoch == member.epoch
+            and group.assigned_partitions(found) == member.partitions
+        )
         kept = group.committed_offset(0)
         yield held_if(alive and kept.shows(offset), kept, case="roll-back", detail=f"{member.epoch}: {found}; {kept}")
         for epoch in range(member.since[0], member.epoch):
@@ -132,12 +136,12 @@ def group_on_the_former_release_again(group: Group, release: str, bumps: int, of
 def static_member_that_left_on_the_former_release(group: Group, release: str, bumps: int, offset: int) -> Claims:
     """A static member that left with -2 before the upgrade may, once returned, commit from epoch 0 on, and not at -1."""
     with on_release(group, release):
-        old = group.alone(bumps, instance_id=group.bench.fresh("instance"))
+        old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
         group.store(old, 0, offset)
         old.leave_to_return()
     new = group.member(old.instance_id)
     new.join()
-    yield group.holding(new, new.epoch, 0)
+    yield group.premise_of_holding(new, new.epoch, 0)
     answer = group.commit(new, {0: offset + 1}, -1)
     after = group.committed_offset(0)
     yield held_if(Error.NONE not in answer.errors and after.shows(offset), answer, after, case="returned")
@@ -159,7 +163,7 @@ def group_of_another_release_with_epochs(group: Group, case: str, pick: int, bum
     others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
     with on_release(group, others[pick % len(others)]):
         hand = group.hand_over_with_commit(offset, bumps, aged=2)
-    yield group.holding(hand.old, hand.now, hand.kept)
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield from judged_as_before(group, hand, case, offset)
 
 
@@ -176,8 +180,8 @@ def group_of_another_release_with_epochs(group: Group, case: str, pick: int, bum
 def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, offset: int) -> Claims:
     """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
-    yield group.holding(hand.old, hand.now, hand.kept)
-    with group.bench.faults(group.topic, group=group.name).under(
+    yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
+    with group.bench.faults(group.topic, group=group.name).standing_fault(
         Upgrade(role="group coordinator", to=release)
     ) as changed:
         [former] = changed.nodes
@@ -190,7 +194,7 @@ def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, o
 
 def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
     """Observe a commit for what the member kept, at the previous epoch: refused by the strict rule, else accepted."""
-    before = group.committed_offset(hand.kept).only.offset
+    before = group.committed_offset(hand.kept).only_partition.offset
     if strict:
         answer = group.commit(hand.old, {hand.kept: offset}, hand.before)
         after = group.committed_offset(hand.kept)

@@ -34,7 +34,7 @@ def absent_epoch_is_not_compared(partition: Partition, case: str, offset: int, b
     log = replica_log(partition, node)
     low, high = VERSIONS[case]
     answer = node.fetch(
-        partition.at(offset, current_leader_epoch=below if case == "negative" else -1),
+        partition.fetch_from(offset, current_leader_epoch=below if case == "negative" else -1),
         version=choose_version(partition.bench, "Fetch", back, low=low, high=high),
     )
     yield same_leader_and_epoch(partition, state)

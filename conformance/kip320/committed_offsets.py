@@ -108,7 +108,7 @@ def epoch_is_visible_once_its_transaction_commits(
     commit_in(transaction, offsets, NewOffset(partition.topic, 0, offset + 1, epoch), version)
     fetch = choose_version(bench, "OffsetFetch", back, low=7)
     pending = offsets.fetch(fetch)
-    unstable = offsets.stable(fetch)
+    unstable = offsets.fetch_stable(fetch)
     transaction.end(committed=case != "aborted")
     ended = offsets.stable_offset()
     found = offsets.fetch(fetch)

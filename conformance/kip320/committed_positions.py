@@ -44,7 +44,7 @@ def confirm(partition: Partition, found: CommittedOffset, nodes: list[NodeClient
     epoch = found.leader_epoch
     answers = [
         (
-            node.fetch(partition.at(found.offset, last_fetched_epoch=epoch), version=fetch),
+            node.fetch(partition.fetch_from(found.offset, last_fetched_epoch=epoch), version=fetch),
             replica_log(partition, node),
         )
         for node in nodes

@@ -69,7 +69,7 @@ class Commits:
         return self.bench.node(found.node_id) if found.error is Error.NONE else None
 
     def _commit(self, offset: int, epoch: int, version: int) -> Commit:
-        group, wanted = self.bench.fresh("group"), NewOffset(self.partition.topic, 0, offset, epoch)
+        group, wanted = self.bench.fresh_name("group"), NewOffset(self.partition.topic, 0, offset, epoch)
 
         def is_committed() -> bool:
             node = self.coordinator(group)
@@ -206,13 +206,13 @@ def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
     log = offsets_log(bench, commits.via)
-    before = log.whole().leader
+    before = log.wait_until_whole().leader
     if killed:
         commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
         with bench.processes.down(bench.name_of(before), role="group coordinator"):
-            bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
+            bench.eventually(lambda: log.state_by(commits.via).leader not in (-1, before), "another coordinator")
             claims = list(commits.all_returned("move"))
-            after = log.state(commits.via).leader
+            after = log.state_by(commits.via).leader
         whole_again(bench)
     else:
         after = log.move_leader().leader
@@ -267,12 +267,12 @@ def coordinator_is_down_while_the_topic_is_deleted(partition: Partition, offset:
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
     log = offsets_log(bench, commits.via)
-    before = log.whole().leader
+    before = log.wait_until_whole().leader
     commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
     with bench.processes.down(bench.name_of(before), role="group coordinator"):
         new = created_again(partition, commits.via)
-        meanwhile = log.state(commits.via).leader
-        bench.eventually(lambda: log.state(commits.via).leader not in (-1, before), "another coordinator")
+        meanwhile = log.state_by(commits.via).leader
+        bench.eventually(lambda: log.state_by(commits.via).leader not in (-1, before), "another coordinator")
         claims = list(commits.none_in_any_form(new, "coordinator-down", back))
     whole_again(bench)
     yield premise(meanwhile in (-1, before), f"{meanwhile} led after the topic was created again, {before} before")
@@ -295,7 +295,7 @@ def records_from(log: Partition, offset: int) -> list[Record]:
     node, records = log.leader(), list[Record]()
     end = node.list_offsets(log.name, 0).offset
     while offset < end:
-        fetched = node.fetch(log.at(offset))
+        fetched = node.fetch(log.fetch_from(offset))
         if not fetched.batches:
             raise KitError(f"{log.name} could not be read from {offset} to {end}: {fetched}")
         records += [record for batch in fetched.batches for record in batch.records]

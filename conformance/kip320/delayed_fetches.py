@@ -74,7 +74,7 @@ def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, ba
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.also(answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches), answer)
+    yield held_if(prompt.require_also(answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches), answer)
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
@@ -86,7 +86,7 @@ def fetch_at_a_removed_replica_is_completed(partition: Partition, at_leader: boo
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.also(answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches), answer)
+    yield held_if(prompt.require_also(answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches), answer)
 
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
@@ -119,7 +119,7 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.also(diverges_at(answer, suffix.epoch, suffix.start)), answer)
+    yield held_if(prompt.require_also(diverges_at(answer, suffix.epoch, suffix.start)), answer)
 
 
 def behind(partition: Partition, offset: int, last: int) -> FetchPartition:

@@ -105,7 +105,7 @@ def log_with_a_raised_start_is_fetched(
     below = case == "below-start"
     last = [*one.epochs, -1][which] if below else one.purged_epochs[which % len(one.purged_epochs)]
     answer = node.fetch(
-        one.partition.at(
+        one.partition.fetch_from(
             one.start - distance if below else one.start + distance,
             current_leader_epoch=state.leader_epoch,
             last_fetched_epoch=last,
@@ -167,7 +167,7 @@ def deletion_above_the_high_watermark_is_refused(partition: Partition, records: 
         offset = behind.watermark + 1 + above
         answer = behind.leader.delete_records(partition.name, 0, offset, version=version)
         after = start_of(partition, behind.leader)
-        still = behind.still(partition)
+        still = behind.premise_of_lag(partition)
     yield still
     yield held_if(refused_unchanged(answer, Error.OFFSET_OUT_OF_RANGE, before, after), answer, after)
 

@@ -58,7 +58,7 @@ def log_starts_agree(partition: Partition, start: int) -> Claims:
 )
 def deletions_reach_every_replica(partition: Partition, offsets: list[int], which: int) -> Claims:
     """After each DeleteRecords all replicas begin where the leader does; the answer waits for them, or times out."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader = bench.node(state.leader)
     for offset in sorted(offsets):
         answer = leader.delete_records(partition.name, 0, offset)

@@ -41,7 +41,7 @@ def ended_epoch_diverges(partition: Partition, case: str, which: int, past: int,
     epoch = log.ended_epochs()[which]
     end = log.end_of(epoch)
     answer = node.fetch(
-        partition.at(
+        partition.fetch_from(
             end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=epoch
         ),
         FetchOptions(replica_id=replica_id),
@@ -68,7 +68,7 @@ def range_errors_are_below_the_log_start(
     version = choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM)
     current = state.leader_epoch
     asked = product([*range(one.end + 2), *(one.end + by for by in far)], [*one.epochs, current + unknown])
-    asking = partial(one.partition.at, current_leader_epoch=current)
+    asking = partial(one.partition.fetch_from, current_leader_epoch=current)
     answers = [
         (node.fetch(asking(position, last_fetched_epoch=last), version=version), position, last)
         for position, last in asked
@@ -89,11 +89,12 @@ def epoch_without_records_diverges_at_the_one_below(gap: Gap, past: int, with_ep
     node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
     yield premise(
-        gap.gap not in log.stamps and gap.floor in log.stamps, f"no record of epoch {gap.gap}: {say(log.stamps)}"
+        gap.gap not in log.epoch_starts and gap.floor in log.epoch_starts,
+        f"no record of epoch {gap.gap}: {say(log.epoch_starts)}",
     )
     end = log.end_of(gap.floor)
     answer = node.fetch(
-        partition.at(
+        partition.fetch_from(
             end + past, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=gap.gap
         ),
         version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
@@ -118,7 +119,7 @@ def below_the_start_is_out_of_range(
     one = trimmed.one(number)
     node, _, state = sender_for(one.partition, "consumer")
     answer = node.fetch(
-        one.partition.at(
+        one.partition.fetch_from(
             one.start - below, current_leader_epoch=state.leader_epoch, last_fetched_epoch=[*one.epochs, -1][last]
         ),
         version=choose_version(one.partition.bench, "Fetch", back, low=DIVERGES_FROM),
@@ -144,11 +145,13 @@ def out_of_range_or_diverging(
     """An unknown epoch is out of range, an offset past the end diverges, and without an epoch it is out of range."""
     node, _, state = sender_for(partition, "consumer")
     log = replica_log(partition, node)
-    known = sorted(log.stamps)[which]
+    known = sorted(log.epoch_starts)[which]
     position = {"unknown-epoch": offset, "past-end": log.end + past, "unset": log.end + past if which else -past}[case]
     last = {"unknown-epoch": state.leader_epoch + ahead, "past-end": known, "unset": -1}[case]
     answer = node.fetch(
-        partition.at(position, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=last),
+        partition.fetch_from(
+            position, current_leader_epoch=state.leader_epoch if with_epoch else -1, last_fetched_epoch=last
+        ),
         version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
     )
     yield same_leader_and_epoch(partition, state)
@@ -169,14 +172,14 @@ def uncommitted_is_empty(partition: Partition, records: int, position: int, with
     """A consumer between the high watermark and the log end gets error 0 and no records."""
     with watermark_behind(partition, records) as behind:
         answer = behind.leader.fetch(
-            partition.at(
+            partition.fetch_from(
                 behind.watermark + 1 + position % records,
                 current_leader_epoch=behind.epoch,
                 last_fetched_epoch=behind.epoch if with_last else -1,
             ),
             version=choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM),
         )
-        still = behind.still(partition)
+        still = behind.premise_of_lag(partition)
     yield still
     empty = not answer.batches and answer.diverging_epoch is None
     yield held_if(answer.error is Error.NONE and empty, answer)

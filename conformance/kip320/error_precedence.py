@@ -109,7 +109,7 @@ def refusals_come_in_their_order(partition: Partition, case: str, epochs_back: i
     beyond = replica_log(partition, node).end + past
     member = case == "epoch-before-offset"
     answer = node.fetch(
-        partition.at(
+        partition.fetch_from(
             0 if case == "epoch-before-membership" else beyond,
             current_leader_epoch=state.leader_epoch - (0 if case == "membership-before-offset" else epochs_back),
             last_fetched_epoch=-1 if case == "epoch-before-membership" else 0,
@@ -137,7 +137,7 @@ def former_topic_id_is_unknown(partition: Partition, case: str, distance: int, b
 def unknown_topic(bench: Bench, topic: Topic) -> Topic:
     """Return a topic that does not exist: a new name, and an id next to an existing one."""
     assert topic.id is not None
-    return Topic(bench.fresh("nowhere"), type(topic.id)(int=topic.id.int ^ 1))
+    return Topic(bench.fresh_name("nowhere"), type(topic.id)(int=topic.id.int ^ 1))
 
 
 @probe(
@@ -154,7 +154,7 @@ def unassigned_replica_is_not_served(partition: Partition, case: str, real: bool
     outside = next(bench.id_of(name) for name in bench.brokers if bench.id_of(name) not in state.replicas)
     known = case == "stranger-with-epoch"
     answer = partition.leader().fetch(
-        partition.at(0, current_leader_epoch=state.leader_epoch if known else -1),
+        partition.fetch_from(0, current_leader_epoch=state.leader_epoch if known else -1),
         FetchOptions(replica_id=outside if real else id),
         version=choose_version(bench, "Fetch", back, low=FENCED_FROM),
     )
@@ -169,7 +169,7 @@ def follower_does_not_serve_a_follower(partition: Partition, with_epoch: bool, b
     state = partition.await_agreement()
     asked, other = partition.followers()
     answer = asked.fetch(
-        partition.at(0, current_leader_epoch=state.leader_epoch if with_epoch else -1),
+        partition.fetch_from(0, current_leader_epoch=state.leader_epoch if with_epoch else -1),
         FetchOptions(replica_id=partition.bench.id_of(other.node)),
         version=choose_version(partition.bench, "Fetch", back, low=FENCED_FROM),
     )

@@ -28,7 +28,7 @@ def offline_partition_has_a_storage_error(
     """In one request the partition of the failed directory is answered KAFKA_STORAGE_ERROR, and the other one as usual."""
     named = {"sound": disks.sound, "offline": disks.offline}
     chosen = {kind: of[which % len(of)] for kind, of in named.items()}
-    state = chosen["sound"].state()
+    state = chosen["sound"].state_by()
     expected = replica_log(chosen["sound"], disks.node).epoch_end(epoch, state.leader_epoch)
     version = choose_version(
         disks.bench, "OffsetForLeaderEpoch", back, low=since("OffsetForLeaderEpochRequest", "CurrentLeaderEpoch")
@@ -59,6 +59,6 @@ def partitions_of_the_other_directory_go_on(disks: TwoLogDirs, records: int, ack
     refused_write = disks.node.produce(offline.topic, offline.index, batch(*values), acks=acks)
     yield premise(refused_write.error is not Error.NONE, f"a write into the failed directory: {refused_write}")
     written = disks.node.produce(sound.topic, sound.index, batch(*values), acks=acks)
-    read = disks.node.fetch(sound.at(max(0, written.base_offset)))
+    read = disks.node.fetch(sound.fetch_from(max(0, written.base_offset)))
     found = [record.value for one in read.batches for record in one.records]
     yield held_if(written.error is Error.NONE and found == values, written, read)

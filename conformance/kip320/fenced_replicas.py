@@ -127,7 +127,7 @@ class Watermarks(NamedTuple):
 
 def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance: int, records: int) -> Watermarks:
     """Send a fetch that must fail past records that the frozen follower lacks, then a matching one."""
-    start = duo.grow(cast, records)
+    start = duo.append_records(cast, records)
     client = duo.bench.node(cast.leader.node, purpose="parked")
     sent = duo.bench.now().seconds
     waiting = client.park_produce([ProducePartition(duo.topic, 0, batch(b"for both"))], timeout_ms=WRITE_MS)
@@ -148,11 +148,11 @@ def watermarks_after(duo: OneFollower, cast: FollowerRoles, case: str, distance:
 def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) -> Claims:
     """A follower's fetch that gets an error or a diverging epoch moves no high watermark or ISR and acknowledges no write."""
     for case in HOPELESS:
-        cast = duo.cast()
+        cast = duo.choose_roles()
         with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
             moved = watermarks_after(duo, cast, case, distance, records)
             took = duo.bench.now().seconds - began
-        duo.whole()
+        duo.wait_until_whole()
         yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
         yield premise(moved.age < WRITE_MS / 1000, f"the write was {moved.age} s old when the fetch was answered")
         yield premise(moved.before.high_watermark < moved.end, "a high watermark that waits for the follower")
@@ -189,11 +189,11 @@ class StrangerTries(NamedTuple):
 
 
 def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, records: int) -> StrangerTries:
-    end = duo.grow(cast, records)
+    end = duo.append_records(cast, records)
     before = duo.look(cast, end)
     answers = [duo.fetch_as_follower(cast._replace(follower=stranger), end) for _ in range(SERVED)]
     after, isr = duo.look(cast, end), duo.isr(cast)
-    later = duo.grow(cast, 1)
+    later = duo.append_records(cast, 1)
     matching = duo.fetch_as_follower(cast, later)
     return StrangerTries((end, later), before, answers, after, isr, matching, duo.look(cast, later))
 
@@ -208,12 +208,12 @@ def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, re
 )
 def unassigned_replica_is_no_progress(duo: OneFollower, real: bool, id: int, records: int) -> Claims:
     """Fetches with the id of a broker that is no replica move neither high watermark nor ISR, and delay no later write."""
-    cast = duo.cast()
+    cast = duo.choose_roles()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
     with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
         seen = tried_by_a_stranger(duo, cast, stranger, records)
         took = duo.bench.now().seconds - began
-    duo.whole()
+    duo.wait_until_whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(
         seen.watermark_waited, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}"
@@ -309,7 +309,7 @@ def is_unchanged(right: IsrChange, after: AlteredPartition) -> bool:
 @probe("KIP320-REPL-04", rig=DUO, distance=integers(1, 3), newer=sampled_from(["leader_epoch", "partition_epoch"]))
 def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> Claims:
     """An ISR shrink with stale or unknown epochs, or sent by a follower, is refused and changes nothing."""
-    cast = duo.cast()
+    cast = duo.choose_roles()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
@@ -373,7 +373,7 @@ class Incarnations(NamedTuple):
 
 
 def incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distance: int) -> Incarnations:
-    end = duo.grow(cast, 1)
+    end = duo.append_records(cast, 1)
     before = duo.look(cast, end)
     older = duo.fetch_as_follower(cast, end, broker_epoch=registered - distance)
     after = duo.look(cast, end)
@@ -388,13 +388,13 @@ def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs:
     right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
     duo.bench.eventually(lambda: duo.isr(cast) == {cast.state.leader}, "an ISR without the follower")
-    return cast._replace(state=duo.state(cast.state.leader))
+    return cast._replace(state=duo.state_by(cast.state.leader))
 
 
 @probe("KIP320-REPL-05", rig=DUO, distance=integers(1, 3))
 def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
     """A follower's fetch with an older broker epoch is no progress and no way into the ISR; -1 skips that check."""
-    cast = duo.cast()
+    cast = duo.choose_roles()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
     registered = epochs[cast.follower]
@@ -404,7 +404,7 @@ def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
         expelled = expel(duo, cast, controller, epochs)
         by_older = duo.let_in(expelled, seen.end, registered - distance, within=0.3)
         by_sentinel = duo.let_in(expelled, seen.end, -1, within=PATIENCE)
-    duo.whole()
+    duo.wait_until_whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")
     yield premise(by_sentinel.inside, "a fetch without a broker epoch that leads into the ISR")

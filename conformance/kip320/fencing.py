@@ -30,7 +30,7 @@ def equal_epoch_is_served(partition: Partition, case: str, offset: int, back: in
     log = replica_log(partition, node)
     low = FOLLOWERS_SERVE_FROM if case == "follower" else FENCED_FROM
     answer = node.fetch(
-        partition.at(offset, current_leader_epoch=state.leader_epoch),
+        partition.fetch_from(offset, current_leader_epoch=state.leader_epoch),
         FetchOptions(replica_id=replica_id),
         version=choose_version(partition.bench, "Fetch", back, low=low),
     )
@@ -45,7 +45,7 @@ def older_epoch_is_fenced(partition: Partition, case: str, epochs_back: int, bac
     node, replica_id, state = sender_for(partition, case)
     hinted = case in ("hint", "no-endpoints")
     answer = node.fetch(
-        partition.at(0, current_leader_epoch=state.leader_epoch - epochs_back),
+        partition.fetch_from(0, current_leader_epoch=state.leader_epoch - epochs_back),
         FetchOptions(replica_id=replica_id),
         version=choose_version(partition.bench, "Fetch", back, low=HINTS_FROM if hinted else FENCED_FROM),
     )
@@ -71,10 +71,10 @@ def newer_epoch_is_unknown(partition: Partition, case: str, epochs_ahead: int, b
     version = choose_version(partition.bench, "Fetch", back, low=FENCED_FROM)
     newer = LARGEST_EPOCH if case == "largest" else state.leader_epoch + epochs_ahead
     answer = node.fetch(
-        partition.at(0, current_leader_epoch=newer), FetchOptions(replica_id=replica_id), version=version
+        partition.fetch_from(0, current_leader_epoch=newer), FetchOptions(replica_id=replica_id), version=version
     )
     # Epochs are compared before leadership, so even at a follower the broker's own epoch is not "unknown".
-    own = node.fetch(partition.at(0, current_leader_epoch=state.leader_epoch), version=version)
+    own = node.fetch(partition.fetch_from(0, current_leader_epoch=state.leader_epoch), version=version)
     yield same_leader_and_epoch(partition, state)
     refused = answer.error is Error.UNKNOWN_LEADER_EPOCH and reads_nothing(answer)
     named = answer.node_endpoints or answer.current_leader not in (None, LeaderAndEpoch())

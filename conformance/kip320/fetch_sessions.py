@@ -48,7 +48,7 @@ class Session:
         return answer
 
 
-def only(answer: FetchAnswer) -> FetchedPartition | None:
+def requested_partition(answer: FetchAnswer) -> FetchedPartition | None:
     """Return the partition in a session's answer; None if it is omitted."""
     return answer.partitions[0] if answer.partitions else None
 
@@ -71,7 +71,7 @@ def session_repeats_divergence_and_errors(
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
     session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
-    opened = only(session.ask(log.end, sent, own))
+    opened = requested_partition(session.ask(log.end, sent, own))
     yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
     quiet = [session.ask() for _ in range(1 + rereads)]
     yield held_if(not any(answer.partitions for answer in quiet), *quiet)
@@ -81,10 +81,13 @@ def session_repeats_divergence_and_errors(
     yield premise(session.ask().partitions == (), "a session at the log end again")
     moved = partition.move_leader()
     fenced = [session.ask() for _ in range(1 + rereads)]
-    yield held_if(all(is_fenced(only(answer)) for answer in fenced), *fenced, case="fenced")
+    yield held_if(all(is_fenced(requested_partition(answer)) for answer in fenced), *fenced, case="fenced")
     resent = session.ask(0, moved.leader_epoch, -1)
     again = session.ask()
-    served = [found is not None and serves_log(found, log, 0) for found in (only(resent), only(again))]
+    served = [
+        found is not None and serves_log(found, log, 0)
+        for found in (requested_partition(resent), requested_partition(again))
+    ]
     yield held_if(all(served), resent, again, case="resent")
 
 
@@ -105,7 +108,7 @@ def session_at_a_follower_repeats_them_too(
     log = replica_log(partition, node)
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
     session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
-    opened = only(session.ask(log.end, sent, own))
+    opened = requested_partition(session.ask(log.end, sent, own))
     yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
     quiet = [session.ask() for _ in range(1 + rereads)]
     yield held_if(not any(answer.partitions for answer in quiet), *quiet)
@@ -116,7 +119,7 @@ def session_at_a_follower_repeats_them_too(
         to=next(id for id in state.replicas if id not in (state.leader, partition.bench.id_of(node.node)))
     )
     fenced = [session.ask() for _ in range(1 + rereads)]
-    yield held_if(all(is_fenced(only(answer)) for answer in fenced), *fenced)
+    yield held_if(all(is_fenced(requested_partition(answer)) for answer in fenced), *fenced)
 
 
 @probe(
@@ -127,13 +130,13 @@ def session_reports_a_truncation(partition: Partition, records: int, rereads: in
     version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:
         session = Session(partition, suffix.node, version, FUTURE_REPLICA)
-        opened = only(session.ask(suffix.end, last=suffix.epoch))
+        opened = requested_partition(session.ask(suffix.end, last=suffix.epoch))
         quiet = session.ask()
     yield suffix.is_replaced(partition)
     stood = opened is not None and opened.error is Error.NONE and opened.diverging_epoch is None
     yield premise(stood and quiet.partitions == (), f"a session at the log end: {opened}, {quiet}")
     answers = [session.ask() for _ in range(1 + rereads)]
-    found = [only(answer) for answer in answers]
+    found = [requested_partition(answer) for answer in answers]
     held = all(one is not None and diverges_at(one, suffix.epoch, suffix.start) for one in found)
     yield held_if(held, *answers)
 
@@ -145,7 +148,7 @@ def diverging(
     epoch = log.ended_epochs()[0]
     offset = log.end_of(epoch) + past
     answers = [session.ask(offset, current, epoch), *(session.ask() for _ in range(1 + rereads))]
-    found = [only(answer) for answer in answers]
+    found = [requested_partition(answer) for answer in answers]
     held = all(one is not None and diverges_at(one, epoch, log.end_of(epoch)) for one in found)
     yield held_if(held, *answers, case=case)
 

@@ -89,7 +89,7 @@ class RestartedGroup:
         node = self.coordinator()
         return require_accepted(
             ask_until_served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))
-        ).only
+        ).only_partition
 
 
 def truncation_is_detected(
@@ -118,7 +118,7 @@ def truncation_goes_undetected(
     """Return the premise, as a control, that without its epoch no truncation is detected and a fetch skips records."""
     found = group.committed_offset(version)
     node = couple.bench.node(state.leader)
-    read = node.fetch(couple.at(found.offset, current_leader_epoch=state.leader_epoch))
+    read = node.fetch(couple.fetch_from(found.offset, current_leader_epoch=state.leader_epoch))
     bare = (found.error, found.offset, found.leader_epoch) == (Error.NONE, position.offset, -1)
     return premise(bare and silently_skips(read, position.offset, position.epoch), f"the hazard: {found}, {read}")
 
@@ -147,7 +147,10 @@ def group_restarts(
     reader = Reader(couple, "reader-1")
     reader.read_to(kept + lost)
     position = reader.position
-    group, control = RestartedGroup(couple, bench.fresh("group")), RestartedGroup(couple, bench.fresh("control"))
+    group, control = (
+        RestartedGroup(couple, bench.fresh_name("group")),
+        RestartedGroup(couple, bench.fresh_name("control")),
+    )
     for one, committed in ((group, position), (control, Position(position.offset))):
         one.join()
         coordinator = one.coordinator().node

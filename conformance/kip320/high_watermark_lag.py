@@ -37,7 +37,7 @@ class LaggingLeader(NamedTuple):
 @contextmanager
 def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader]:
     """Freeze one in-sync follower, so that nothing commits; give uncommitted records and leadership to the other."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
     put_first(partition, successor, asked=state.leader)

@@ -37,7 +37,7 @@ def fetch_as_entrant(partition: Partition, entrant: Entrant, offset: int) -> Fet
 
     def answer_if_known() -> FetchedPartition | None:
         answer = entrant.leader.fetch(
-            partition.at(offset, current_leader_epoch=entrant.epoch), FetchOptions(replica_id=entrant.id)
+            partition.fetch_from(offset, current_leader_epoch=entrant.epoch), FetchOptions(replica_id=entrant.id)
         )
         return None if answer.error is Error.UNKNOWN_LEADER_EPOCH else answer
 
@@ -78,7 +78,7 @@ def led_without(partition: Partition, state: PartitionMetadata, successor: int) 
 @probe("KIP320-REPL-06", rig=fresh_partition(0), smoke=False, records=integers(2, 5), below=integers(0, 3))
 def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below: int) -> Claims:
     """A follower that has the high watermark but not the uncommitted suffix of a new leader stays out of the ISR."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader = bench.node(state.leader)
     successor, still = (id for id in state.replicas if id != state.leader)
     heir = bench.node(successor)
@@ -99,7 +99,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
                 lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", time_left(bench, began)
             )
         took = bench.now().seconds - began
-    partition.whole()
+    partition.wait_until_whole()
     yield premise(took < PATIENCE, f"two brokers frozen for {took:.1f} s, too short a time to be fenced")
     yield premise(first == last and first[0] < start, f"high watermark and log end {first}, then {last}")
     for try_ in out:
@@ -129,12 +129,12 @@ def joins(partition: Partition, entrant: Entrant, offset: int) -> bool:
 # --- KIP320-FETCH-10
 
 
-def failing(partition: Partition, entrant: Entrant, follower: NodeClient, offset: int) -> list[FetchedPartition]:
+def fetch_in_vain(partition: Partition, entrant: Entrant, follower: NodeClient, offset: int) -> list[FetchedPartition]:
     """Fetch with the entrant's id at the log end: with an older and a newer epoch, at a follower, and from an ended epoch."""
 
     def ask(node: NodeClient, ahead: int = 0, last: int = -1) -> FetchedPartition:
         return node.fetch(
-            partition.at(offset, current_leader_epoch=entrant.epoch + ahead, last_fetched_epoch=last),
+            partition.fetch_from(offset, current_leader_epoch=entrant.epoch + ahead, last_fetched_epoch=last),
             FetchOptions(replica_id=entrant.id),
         )
 
@@ -149,7 +149,7 @@ def is_failed(answer: FetchedPartition) -> bool:
 @probe("KIP320-FETCH-10", rig=JOINED, cases=["out-of-sync"], records=integers(1, 6))
 def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Claims:
     """Fetches at the log end that get an error or a diverging epoch do not bring a replica into the ISR; a served one does."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     [outsider] = {bench.id_of(name) for name in bench.brokers} - set(state.replicas)
     leader = bench.node(state.leader)
     follower = bench.node(next(id for id in state.replicas if id != state.leader))
@@ -158,13 +158,13 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
         assign_replicas(partition, (*state.replicas, outsider), asked=state.leader)
         entrant = Entrant(leader, outsider, state.leader_epoch)
         fetch_as_entrant(partition, entrant, 0)
-        answers = [one for _ in range(TRIES) for one in failing(partition, entrant, follower, end)]
+        answers = [one for _ in range(TRIES) for one in fetch_in_vain(partition, entrant, follower, end)]
         inside = is_in(partition, entrant)
         joined = bench.wait.comes_true(
             lambda: joins(partition, entrant, end), f"{outsider} in the ISR", time_left(bench, began)
         )
         took = bench.now().seconds - began
-    partition.whole()
+    partition.wait_until_whole()
     yield premise(took < PATIENCE, f"a broker frozen for {took:.1f} s, too short a time to be fenced")
     yield premise(all(map(is_failed, answers)), f"fetches that all failed: {say(answers[:4])}")
     yield enough_time(joined)

@@ -64,10 +64,12 @@ def latest_offset_carries_the_current_epoch(partition: Partition, records: int, 
         node.list_offsets(partition.name, 0, LATEST, isolation_level=level, version=version)
         for level in (READ_UNCOMMITTED, READ_COMMITTED)
     ]
-    still_open = node.fetch(partition.at(0))
+    still_open = node.fetch(partition.fetch_from(0))
     transaction.end(committed=False)
     yield same_leader_and_epoch(partition, state)
-    yield premise(state.leader_epoch not in log.stamps, f"epoch {state.leader_epoch} had no record: {say(log.stamps)}")
+    yield premise(
+        state.leader_epoch not in log.epoch_starts, f"epoch {state.leader_epoch} had no record: {say(log.epoch_starts)}"
+    )
     yield premise(still_open.last_stable_offset == stable < log.end, f"open from {stable}: {still_open}")
     yield held_if(is_listed(limits[0], log.end, state.leader_epoch), limits[0])
     yield held_if(is_listed(limits[1], stable, state.leader_epoch), limits[1], case="last-stable-offset")
@@ -89,7 +91,7 @@ def earliest_offset_carries_its_own_epoch(partition: Partition, with_epoch: bool
         version=choose_version(partition.bench, API, back, low=EPOCH_FROM),
     )
     yield same_leader_and_epoch(partition, state)
-    yield held_if(is_listed(answer, log.start, min(log.stamps)), answer)
+    yield held_if(is_listed(answer, log.start, min(log.epoch_starts)), answer)
 
 
 # --- by timestamp
@@ -144,10 +146,10 @@ def largest_timestamp_carries_the_records_epoch(
     state = partition.move_leader()
     node = partition.bench.node(state.leader)
     version = choose_version(partition.bench, API, back, low=MAX_TIMESTAMP_FROM)
-    stamps_then = set(replica_log(partition, node).stamps)
+    stamps_then = set(replica_log(partition, node).epoch_starts)
     empty = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
     partition.append(timed_batch(first, 0, 0), to=node)
-    stamps = set(replica_log(partition, node).stamps)
+    stamps = set(replica_log(partition, node).epoch_starts)
     later = node.list_offsets(partition.name, 0, MAX_TIMESTAMP, version=version)
     yield same_leader_and_epoch(partition, state)
     as_written = stamps_then == {before} and stamps == {before, state.leader_epoch}
@@ -185,7 +187,7 @@ def current_epoch_fences_list_offsets(
     ]
     yield same_leader_and_epoch(partition, state)
     error = Error.FENCED_LEADER_EPOCH if case == "older" else Error.UNKNOWN_LEADER_EPOCH
-    expected = (log.end, own) if timestamp == LATEST else (log.start, min(log.stamps))
+    expected = (log.end, own) if timestamp == LATEST else (log.start, min(log.epoch_starts))
     for answer in answers:
         yield held_if(is_listed(answer, *expected) if case == "served" else is_refusal(answer, error), answer)
 
@@ -216,10 +218,10 @@ def log_end(partition: Partition, node: NodeClient) -> int:
 @probe("KIP320-LO-05", rig=quick_partition(0), cases=["own-log-end"], records=RECORDS, back=BACK)
 def isolated_follower_answers_its_own_log_end(partition: Partition, records: int, back: int) -> Claims:
     """A follower that is cut off from its leader's new records answers replica id -2 with the end of its own log."""
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader, epoch = bench.node(state.leader), state.leader_epoch
     version = choose_version(bench, API, back, low=EPOCH_FROM)
-    with bench.faults(partition.topic).under(Isolate(role="follower")) as injected:
+    with bench.faults(partition.topic).standing_fault(Isolate(role="follower")) as injected:
         follower = bench.node(injected.nodes[0])
         partition.write(*[b"on the leader only"] * records, acks=1, to=leader)
         before = log_end(partition, follower)

@@ -44,7 +44,7 @@ def high_watermark_does_not_bound_the_end(partition: Partition, records: int, ba
         answer = behind.leader.offset_for_leader_epoch(
             partition.name, 0, behind.epoch, current_leader_epoch=behind.epoch, version=version
         )
-        still = behind.still(partition)
+        still = behind.premise_of_lag(partition)
     yield still
     yield held_if(ends_epoch(answer, behind.epoch, behind.end), answer)
 

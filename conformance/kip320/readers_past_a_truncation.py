@@ -28,9 +28,9 @@ def unchecked_fetches(couple: UncleanPartition, state: PartitionMetadata, cut: i
     """
     offset, epoch = reader.position.offset, reader.position.epoch
     node, current = couple.bench.node(state.leader), state.leader_epoch
-    checked = node.fetch(couple.at(offset, current_leader_epoch=current, last_fetched_epoch=epoch))
-    silent = node.fetch(couple.at(offset, current_leader_epoch=current))
-    before = node.fetch(couple.at(offset), version=old)
+    checked = node.fetch(couple.fetch_from(offset, current_leader_epoch=current, last_fetched_epoch=epoch))
+    silent = node.fetch(couple.fetch_from(offset, current_leader_epoch=current))
+    before = node.fetch(couple.fetch_from(offset), version=old)
     for case, answer in (("sentinel", silent), ("old-version", before)):
         held = diverges_at(checked, epoch_of_last_shared(reader, cut), cut) and silently_skips(answer, offset, epoch)
         yield held_if(held, checked, answer, row="KIP320-FETCH-08", case=case)
@@ -52,12 +52,12 @@ def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, 
             shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}"
         )
     reached = reader.reaches(log.high_watermark)
-    answer = leader.fetch(couple.at(0, current_leader_epoch=state.leader_epoch))
+    answer = leader.fetch(couple.fetch_from(0, current_leader_epoch=state.leader_epoch))
     yield premise(answer.error is Error.NONE, f"{leader.node} leading at epoch {state.leader_epoch}: {answer}")
     back = [rewind.after for rewind in reader.rewinds[known:]]
     to = back[-1].offset if back else met.offset
     as_it_should = to == shared if exact else to <= shared
-    held = reached.also(as_it_should and reader.delivered == delivered_of(log))
+    held = reached.require_also(as_it_should and reader.delivered == delivered_of(log))
     detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
     yield held_if(held, log, *back, reader.position, case=case, detail=detail)
 
@@ -104,7 +104,7 @@ def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, los
 def past_the_end(couple: UncleanPartition, state: PartitionMetadata, reader: Reader) -> Claim:
     """Return the premise that the log still ends before the position, so that a fetch without epoch is out of range."""
     node, offset = couple.bench.node(state.leader), reader.position.offset
-    answer = node.fetch(couple.at(offset, current_leader_epoch=state.leader_epoch))
+    answer = node.fetch(couple.fetch_from(offset, current_leader_epoch=state.leader_epoch))
     return premise(answer.error is Error.OFFSET_OUT_OF_RANGE, f"{offset} past the end: {answer}")
 
 
@@ -121,5 +121,5 @@ def two_more_elections(couple: UncleanPartition, awake: tuple[Reader, ...], asle
     final = couple.await_agreement()
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
     for reader in (*awake, asleep):
-        held = reader.reaches(log.high_watermark).also(reader.delivered == delivered_of(log))
+        held = reader.reaches(log.high_watermark).require_also(reader.delivered == delivered_of(log))
         yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")

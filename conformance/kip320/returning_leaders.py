@@ -26,7 +26,7 @@ def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: 
     detail = (
         f"{met} partitions answered in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {shown}"
     )
-    yield held_if(not shown, *hammer.showing(gone)[:3], case=case, detail=detail[:2000])
+    yield held_if(not shown, *hammer.answers_with(gone)[:3], case=case, detail=detail[:2000])
 
 
 @log_scenario(

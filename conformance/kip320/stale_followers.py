@@ -51,13 +51,13 @@ class StaleFollower:
         [self.other] = set(before.replicas) - {before.leader, self.id}
         self.epoch = before.leader_epoch
 
-    def state(self) -> PartitionMetadata:
+    def agreed_state(self) -> PartitionMetadata:
         """Return the state on which the two brokers with a link to the controller agree."""
         return self.partition.await_agreement([self.leader.node, self.bench.name_of(self.other)])
 
     def own_isr(self) -> tuple[int, ...]:
         """Return the ISR as the leader sees it."""
-        return self.partition.state(self.leader.node).isr
+        return self.partition.state_by(self.leader.node).isr
 
     def write_at_once(self) -> ProducedPartition:
         """Write with acks=all, waiting no longer than in-sync followers need."""
@@ -78,7 +78,7 @@ class StaleFollower:
 
         def over() -> bool:
             ends.add(self.log_end(self.follower))
-            states.append(self.partition.state(self.leader.node))
+            states.append(self.partition.state_by(self.leader.node))
             return self.bench.now().seconds - began >= seconds
 
         self.bench.eventually(over, "the end of a while", every=0.05)
@@ -111,7 +111,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Claims:
         _, by_one = stale.write_at_once(), stale.write_at_once()
         still = stale.own_isr()
     bench.eventually(
-        lambda: stale.other in stale.state().isr, f"{stale.other} in sync again", STARTS_WITHIN, due="replica"
+        lambda: stale.other in stale.agreed_state().isr, f"{stale.other} in sync again", STARTS_WITHIN, due="replica"
     )
     yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {still}")
     yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
@@ -121,11 +121,13 @@ def is_refused(stale: StaleFollower, current: int, sends_last: bool) -> Claims:
     """Check REPL-01: the leader refuses the follower's fetch at the old epoch once it leads at a newer one."""
     partition, end = stale.partition, stale.log_end(stale.follower)
     answer = stale.leader.fetch(
-        partition.at(end, current_leader_epoch=stale.epoch, last_fetched_epoch=stale.epoch if sends_last else -1),
+        partition.fetch_from(
+            end, current_leader_epoch=stale.epoch, last_fetched_epoch=stale.epoch if sends_last else -1
+        ),
         FetchOptions(replica_id=stale.id),
     )
-    old = stale.follower.fetch(partition.at(0, current_leader_epoch=stale.epoch))
-    new = stale.follower.fetch(partition.at(0, current_leader_epoch=current))
+    old = stale.follower.fetch(partition.fetch_from(0, current_leader_epoch=stale.epoch))
+    new = stale.follower.fetch(partition.fetch_from(0, current_leader_epoch=current))
     unaware = (old.error, new.error) == (Error.NONE, Error.UNKNOWN_LEADER_EPOCH)
     yield premise(unaware, f"{stale.follower.node} still at epoch {stale.epoch}, not {current}: {old}, {new}")
     held = answer.error is Error.FENCED_LEADER_EPOCH and reads_nothing(answer)
@@ -155,13 +157,13 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
         return stale.id in {broker.node_id for broker in stale.leader.metadata([]).brokers}
 
     def has_resumed() -> bool:
-        in_sync = stale.id in stale.partition.state(stale.leader.node).isr
+        in_sync = stale.id in stale.partition.state_by(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
     heard = stale.bench.wait.comes_true(is_listed, "no broker fenced", CONVERGES_WITHIN)
     yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
     held = stale.bench.wait.comes_true(has_resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
-    detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state()}"
+    detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state_by()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 
 
@@ -178,11 +180,11 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
 def stale_follower(partition: Partition, pick: int, records: int, sends_last: bool) -> Claims:
     """A follower that misses a new epoch gets nothing at the old one, and resumes on its own once it is reconnected."""
     partition.write(*[b"on all"] * records)
-    before, faults = partition.whole(), partition.bench.faults(partition.topic)
+    before, faults = partition.wait_until_whole(), partition.bench.faults(partition.topic)
     cut = CutOffFromControllers(role="follower", pick=pick)
     [cut_off] = faults.inject(cut).nodes
     stale = StaleFollower(partition, cut_off, before)
-    shrunk = stale.state()
+    shrunk = stale.agreed_state()
     yield premise(stale.id not in shrunk.isr, f"an ISR without {cut_off}: {shrunk}")
     if shrunk.leader_epoch == before.leader_epoch:  # below metadata.version 12 the shrink has raised it
         yield from copies_but_stays_out(stale, records)

@@ -29,7 +29,7 @@ def answers_by_case(partition: Partition, node: NodeClient, epoch: int, current:
     """Send all requests that have a current leader epoch; return the answers, by the cases of REPL-07."""
     where = (partition.name, partition.index)
     return {
-        "fetch": node.fetch(partition.at(0, current_leader_epoch=current)),
+        "fetch": node.fetch(partition.fetch_from(0, current_leader_epoch=current)),
         "list-offsets": node.list_offsets(*where, current_leader_epoch=current),
         "offset-for-leader-epoch": node.offset_for_leader_epoch(*where, epoch, current_leader_epoch=current),
     }
@@ -93,8 +93,8 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
 def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: int) -> Claims:
     """A leader cut off from the controllers knows no newer epoch and commits nothing; its successor fences its clients."""
     couple.write(*[b"on both"] * settled)
-    before = couple.whole()
-    with couple.bench.faults(couple.topic).under(CutOffFromControllers(role="leader")):
+    before = couple.wait_until_whole()
+    with couple.bench.faults(couple.topic).standing_fault(CutOffFromControllers(role="leader")):
         after = couple.acts_as_leader(couple.second)
         risen = after.leader_epoch > before.leader_epoch
         yield premise(risen, f"a newer epoch: {before}, {after}", promised=("KIP101-EPOCH-02", "moved"))
@@ -129,9 +129,9 @@ def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
 )
 def stale_leader_of_many(several: SpreadPartitions, alone: int, meanwhile: int) -> Claims:
     """A broker cut off from the controllers leads many partitions, and later has an uncommitted suffix in each to truncate."""
-    befores = [partition.whole() for partition in several.partitions]
+    befores = [partition.wait_until_whole() for partition in several.partitions]
     several.write(b"on all")
-    with several.bench.faults(several.partitions[0].topic).under(CutOffFromControllers(role="leader")):
+    with several.bench.faults(several.partitions[0].topic).standing_fault(CutOffFromControllers(role="leader")):
         stale = several.bench.node(befores[0].leader)
         for partition, before in zip(several.partitions, befores, strict=True):
             rule = TwoLeaders(partition, stale, successor_of(partition, before), before.leader_epoch)

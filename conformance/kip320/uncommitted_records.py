@@ -31,7 +31,7 @@ class Uncommitted:
     def fetch(self, node: NodeClient, offset: int, current: int = -1, *, last: int = -1) -> FetchedPartition:
         version = choose_version(self._bench, "Fetch", self._back, low=DIVERGES_FROM)
         return node.fetch(
-            self.partition.at(offset, current_leader_epoch=current, last_fetched_epoch=last), version=version
+            self.partition.fetch_from(offset, current_leader_epoch=current, last_fetched_epoch=last), version=version
         )
 
     # --- KIP320-FETCH-04, KIP320-FETCH-07
@@ -116,6 +116,6 @@ def high_watermark_bounds_what_consumers_see(
             *uncommitted.latest_offsets(),
             *uncommitted.fenced_lookups(ahead),
         ]
-        still = behind.still(partition)
+        still = behind.premise_of_lag(partition)
     yield still
     yield from claims

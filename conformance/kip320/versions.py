@@ -113,7 +113,7 @@ def metadata_has_the_leader_epoch(
     node, _, state = sender_for(partition, "consumer")
     before, since = (node.metadata([partition.name], version=version) for version in (6, 7))
     epochs = [answer.topic(partition.name).partition(0).leader_epoch for answer in (before, since)]
-    at_fence = node.fetch(partition.at(0, current_leader_epoch=epochs[1]))
+    at_fence = node.fetch(partition.fetch_from(0, current_leader_epoch=epochs[1]))
     yield same_leader_and_epoch(partition, state)
     yield held_if(epochs[0] == -1 and epochs[1] >= 0 and at_fence.error is Error.NONE, before, since, at_fence)
 

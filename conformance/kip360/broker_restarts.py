@@ -78,7 +78,7 @@ def up_to_the_restart(part: Part, lost: list[PremiseClaim]) -> Claims:
 
 def lost_bump(stage: Stage, bumps: int) -> Part:
     """Check INIT-09: the answer to a bump is lost, and the bump is repeated after the restart."""
-    producer = stage.resting("untouched", bumps)
+    producer = stage.idle_transactional("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
     yield is_bumped(lost, producer)
     yield None
@@ -93,7 +93,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
     """Check SEQ-10: a producer's records are all deleted, after another producer wrote later."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill_log(producer, log, sizes)
-    log.empty()
+    log.delete_all_records()
     require_accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
     yield None
     log.await_leader()
@@ -112,7 +112,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     """Check SEQ-11: every record in the log is deleted."""
     producer, log = stage.idempotent(epoch), stage.log()
     newest = fill_log(producer, log, sizes)[-1]
-    log.empty()
+    log.delete_all_records()
     yield None
     log.await_leader()
     yield premise(log.start() == log.end() == sum(sizes), "every record is deleted", promised=KEPT)
@@ -165,7 +165,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     zombie, log = stage.transactional(dialect), stage.log()
     zombie.enter(log, records)
     zombie.successor()
-    log.empty()
+    log.delete_all_records()
     yield None
     log.await_leader()
     known, before = log.producer(zombie.producer_id), log.end()
@@ -182,7 +182,7 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
     producer.end(committed=True)
-    log.empty()
+    log.delete_all_records()
     yield None
     log.await_leader()
     known, end = log.producer(producer.producer_id), log.end()
@@ -221,10 +221,10 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     marked = stage.bench.wait.comes_true(
         lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN
     )
-    state = log.state(producer.producer_id)
+    state = log.producer_state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
     detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {say(state)}"
-    complete = marked.also(not still_open and state.stable_end == state.end)
+    complete = marked.require_also(not still_open and state.stable_end == state.end)
     yield held_if(complete, decided, shown, row="KIP360-TXN-12", case=dialect, detail=detail)
 
 

@@ -25,7 +25,7 @@ class Instance:
         self.log = TransactionLog(stage.bench, self._producer.transactional_id)
         self._open = False
 
-    def take(self, step: str, records: int) -> None:
+    def take_step(self, step: str, records: int) -> None:
         """Take one step; if it ends a transaction, open one first."""
         if step in ("replace", "bump"):
             self._renew(step)
@@ -47,7 +47,7 @@ class Instance:
     def _open_by(self, step: str, records: int) -> None:
         producer = self._producer
         if step == "offsets":
-            producer.require(producer.add_offsets(self._stage.bench.fresh("group")), "producer")
+            producer.require(producer.add_offsets(self._stage.bench.fresh_name("group")), "producer")
         else:
             producer.enter(self._stage.log(), records)
         self._open = True
@@ -87,7 +87,7 @@ def transaction_is_described_as_logged(
     """After each step the transaction is described as its newest record has it."""
     instance = Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms)
     for step in steps:
-        instance.take(step, records)
+        instance.take_step(step, records)
         yield from as_logged(instance, case)
 
 
@@ -116,7 +116,7 @@ def loaded_transaction_is_as_logged(
     instances = [Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms) for _ in histories]
     for instance, steps in zip(instances, histories, strict=True):
         for step in steps:
-            instance.take(step, records)
+            instance.take_step(step, records)
     stage.restart(clean=clean)
     for instance in instances:
         yield from as_logged(instance, case)

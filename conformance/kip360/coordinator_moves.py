@@ -201,7 +201,7 @@ def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, whi
             ask_until_served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, count)).producer_ids
         )
     restarted = names[which]
-    with brokers.without(restarted, how):
+    with brokers.without_broker(restarted, how):
         pass
     answering_again(brokers.bench, restarted)
     for _ in range(ALL):
@@ -226,7 +226,7 @@ class Brokers(msgspec.Struct, frozen=True):
     names: list[str]
 
 
-def giving(bench: Bench) -> Brokers:
+def give_producer_ids(bench: Bench) -> Brokers:
     """Let the brokers grant some producer ids."""
     for name in bench.brokers:
         ask_until_served(bench, bench.node(name).init_producer_id)
@@ -235,7 +235,7 @@ def giving(bench: Bench) -> Brokers:
 
 @probe(
     "KIP360-INIT-19",
-    rig=Rig(LOG_QUORUM, giving, lambda bench, data: bench, shared=True),
+    rig=Rig(LOG_QUORUM, give_producer_ids, lambda bench, data: bench, shared=True),
     cases=["controller-change"],
     smoke=False,
     how=sampled_from(["kill", "stop"]),

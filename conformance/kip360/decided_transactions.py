@@ -80,7 +80,7 @@ def coordinator_loads_a_prepared_transaction(brokers: ThreeBrokers, how: How, ne
     for committed in (True, False):
         producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
         coordinator = brokers.coordinator_of(producer)
-        heir, leader = brokers.beside(producer)
+        heir, leader = brokers.brokers_beside(producer)
         partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
         for partition in partitions:
             producer.enter(partition, records)
@@ -105,11 +105,11 @@ def partition_without_a_leader_at_the_end(brokers: ThreeBrokers, newest: bool, r
     for committed in (True, False):
         producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
         coordinator = brokers.coordinator_of(producer)
-        other, holder = brokers.beside(producer)
+        other, holder = brokers.brokers_beside(producer)
         alone, beside = brokers.partition(holder, min_insync_replicas="1"), brokers.partition(other, coordinator)
         for partition in (alone, beside):
             producer.enter(partition, records)
-        with brokers.without(holder, "kill"):
+        with brokers.without_broker(holder, "kill"):
             brokers.leaderless(alone, coordinator)
             producer.require(producer.finish(committed), "producer")
         yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
@@ -131,11 +131,11 @@ def init_while_markers_are_outstanding(
 ) -> Claims:
     """While a frozen leader keeps a transaction from completing, InitProducerId is answered "retry" and changes nothing."""
     producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    _, leader = brokers.beside(producer)
+    _, leader = brokers.brokers_beside(producer)
     partition, committed = brokers.partition(leader, min_insync_replicas="1"), case == "prepare-commit"
     producer.enter(partition, records)
-    asked = producer.at(brokers.bench.node(brokers.coordinator_of(producer)))
-    with brokers.without(leader, "freeze"):
+    asked = producer.with_coordinator(brokers.bench.node(brokers.coordinator_of(producer)))
+    with brokers.without_broker(leader, "freeze"):
         ended = asked.require(asked.finish(committed), "producer")
         epoch = ended.producer_epoch if asked.dialect.bumps else asked.epoch
         before = asked.describe()
@@ -147,7 +147,7 @@ def init_while_markers_are_outstanding(
             yield premise(after.state == before.state, f"still outstanding: {after}")
             retry = answer.error is Error.CONCURRENT_TRANSACTIONS and is_unchanged(before, after)
             yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
-    partition.whole()
+    partition.wait_until_whole()
 
 
 WAITS_MS = 5_000
@@ -176,7 +176,7 @@ def coordinator_lost_before_the_time_out(brokers: ThreeBrokers, how: How, newest
     for partition in partitions:
         met, found = brokers.completes(partition, producer, ControlType.ABORT)
         late = producer.send(partition, producer.batch(partition))
-        held = met.also(late.error is Error.INVALID_PRODUCER_EPOCH) if aborted else False
+        held = met.require_also(late.error is Error.INVALID_PRODUCER_EPOCH) if aborted else False
         detail = f"{partition}: {found}; {shown}; {late}"
         yield held_if(held, shown, late, *found.answers, row="KIP360-TXN-03", case="fail-over", detail=detail)
     at_rest(*partitions)

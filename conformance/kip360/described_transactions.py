@@ -70,10 +70,10 @@ def transaction_is_described_after_each_step(
     known = Known(producer)
     yield is_described(known)
     for step in steps:
-        yield from take(stage, known, step, records)
+        yield from take_step(stage, known, step, records)
 
 
-def take(stage: Stage, known: Known, step: str, records: int) -> Claims:
+def take_step(stage: Stage, known: Known, step: str, records: int) -> Claims:
     """Let the producer take one step, and observe the description after it. An empty transaction is opened before it is
     ended."""
     producer = known.producer
@@ -89,7 +89,7 @@ def take(stage: Stage, known: Known, step: str, records: int) -> Claims:
 
 def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
     """Add a partition of a new log, or the offsets partition of a new group, to the transaction."""
-    producer, log, group = known.producer, stage.log(), stage.bench.fresh("group")
+    producer, log, group = known.producer, stage.log(), stage.bench.fresh_name("group")
     before = stage.bench.now().unix_ms
     if offsets:
         producer.require(producer.add_offsets(group), "producer")
@@ -120,7 +120,7 @@ def is_described(known: Known) -> Claim:
 def undescribed_transactions(stage: Stage, case: str, names: list[str]) -> Claims:
     """A transactional id that no producer took is answered with TRANSACTIONAL_ID_NOT_FOUND, an empty one with INVALID_REQUEST."""
     for name in names:
-        asked = f"{stage.bench.fresh('never')}-{name}" if case == "unknown-id" else ""
+        asked = f"{stage.bench.fresh_name('never')}-{name}" if case == "unknown-id" else ""
         found = stage.answer_when_ready(partial(stage.broker.describe_transaction, asked))
         error = Error.TRANSACTIONAL_ID_NOT_FOUND if case == "unknown-id" else Error.INVALID_REQUEST
         yield held_if(found.error is error and not found.partitions, found)

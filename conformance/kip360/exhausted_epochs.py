@@ -52,7 +52,7 @@ def exhausted_producers(
     """Create producers, and bring all of them to their last epoch in parallel."""
     producers = [stage.transactional(dialect, timeout_ms) for _ in range(count)]
     nodes = [stage.bench.node(stage.broker.node, purpose=producer.transactional_id) for producer in producers]
-    stage.bench.together([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])
+    stage.bench.run_in_parallel([partial(exhaust, *each) for each in zip(producers, nodes, strict=True)])
     return producers
 
 
@@ -128,7 +128,7 @@ def end_at_the_last_epoch_outlives_its_coordinator(brokers: ThreeBrokers, how: H
     producer = brokers.transactional("tv2")
     exhaust(producer, brokers.bench.node(brokers.coordinator_of(producer)))
     yield at_last_epoch(producer)
-    heir, leader = brokers.beside(producer)
+    heir, leader = brokers.brokers_beside(producer)
     partition = brokers.partition(leader, heir, brokers.coordinator_of(producer))
     producer.enter(partition)
     with brokers.lost_while_prepared(producer, leader, how, committed=committed) as (given, prepared):
@@ -141,7 +141,7 @@ def end_at_the_last_epoch_outlives_its_coordinator(brokers: ThreeBrokers, how: H
             yield held_if(
                 ends_at(again, given.producer_id, 0), given, ended, again, label="the retry gets another answer"
             )
-    partition.whole()
+    partition.wait_until_whole()
     producer.go_on_at(given.producer_id, given.producer_epoch)
     end = log_end(partition, partition.leader())
     written = producer.send(partition, producer.batch(partition))

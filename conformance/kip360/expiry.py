@@ -67,8 +67,8 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     again = producer.send(log, duplicate)
     known = log.producer(producer.producer_id)
     unknown = is_appended(again, end) and log.end() == end + records
-    yield held_if(gone.also(unknown), again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
-    yield kept_if("KIP360-SEQ-17-L", gone.also(expected != AT_A_RESTART), again, case="expired")
+    yield held_if(gone.require_also(unknown), again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
+    yield kept_if("KIP360-SEQ-17-L", gone.require_also(expected != AT_A_RESTART), again, case="expired")
 
 
 @probe(

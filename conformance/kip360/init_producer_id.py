@@ -17,7 +17,7 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
     return held and shown.state in ("Empty", *COMPLETE)
 
 
-def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
+def described_as_answered(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
     """Return the premise that the coordinator's description matches its last answer to the producer, without an open
     transaction."""
     return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
@@ -27,7 +27,7 @@ def rests(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
 def new_id_starts_at_epoch_zero(stage: Stage, others: int, timeout_ms: int, version: int) -> Claims:
     """A new transactional id gets a producer id of its own at epoch 0, and is described as Empty."""
     taken = {stage.transactional().producer_id for _ in range(others)}
-    fresh = StageProducer(stage, LEGACY, stage.bench.fresh("tid"), timeout_ms)
+    fresh = StageProducer(stage, LEGACY, stage.bench.fresh_name("tid"), timeout_ms)
     unknown = stage.broker.describe_transaction(fresh.transactional_id)
     is_unused = unknown.error is Error.TRANSACTIONAL_ID_NOT_FOUND
     yield premise(is_unused, "the transactional id is unused", promised=("KIP360-TXN-06", "unknown-id"))
@@ -40,9 +40,9 @@ def new_id_starts_at_epoch_zero(stage: Stage, others: int, timeout_ms: int, vers
 @probe("KIP360-INIT-02", rig=STAGE, bumps=EPOCH_BUMPS, calls=integers(1, 4), committed=booleans())
 def new_instances_bump_one_by_one(stage: Stage, case: str, bumps: int, calls: int, committed: bool) -> Claims:
     """Each call without producer id and epoch keeps the producer id and raises the epoch by one."""
-    producer = stage.resting(case, bumps, committed)
+    producer = stage.idle_transactional(case, bumps, committed)
     before = producer.describe()
-    yield rests(before, producer)
+    yield described_as_answered(before, producer)
     answers = [producer.init() for _ in range(calls)]
     expected = range(producer.epoch + 1, producer.epoch + 1 + calls)
     raised = [gives_id(answer, producer.producer_id, epoch) for answer, epoch in zip(answers, expected, strict=True)]
@@ -52,9 +52,9 @@ def new_instances_bump_one_by_one(stage: Stage, case: str, bumps: int, calls: in
 @probe("KIP360-INIT-03", rig=STAGE, bumps=integers(0, 6), committed=booleans(), version=integers(3, 5))
 def matching_id_and_epoch_bump_by_one(stage: Stage, case: str, bumps: int, committed: bool, version: int) -> Claims:
     """A call with the coordinator's producer id and epoch gets the same id and the next epoch."""
-    producer = stage.resting(case, bumps, committed)
+    producer = stage.idle_transactional(case, bumps, committed)
     before = producer.describe()
-    yield rests(before, producer)
+    yield described_as_answered(before, producer)
     version = stage.at_most("InitProducerId", version)
     answer = producer.init(producer.producer_id, producer.epoch, version=version)
     yield held_if(gives_id(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -63,7 +63,7 @@ def matching_id_and_epoch_bump_by_one(stage: Stage, case: str, bumps: int, commi
 @probe("KIP360-INIT-04", rig=STAGE, bumps=EPOCH_BUMPS, repeats=integers(1, 5), version=integers(3, 5))
 def repeated_bump_gets_the_same_answer(stage: Stage, case: str, bumps: int, repeats: int, version: int) -> Claims:
     """A repeated bump, as after a lost answer, gets the epoch that was assigned first."""
-    producer = stage.resting(case, bumps)
+    producer = stage.idle_transactional(case, bumps)
     version = stage.at_most("InitProducerId", version)
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
     yield is_bumped(lost, producer)
@@ -76,9 +76,9 @@ def repeated_bump_gets_the_same_answer(stage: Stage, case: str, bumps: int, repe
 @probe("KIP360-INIT-07", rig=STAGE, bumps=integers(0, 6), version=integers(0, 2))
 def versions_without_id_and_epoch_bump(stage: Stage, case: str, bumps: int, version: int) -> Claims:
     """A version without producer id and epoch, or a call that leaves them out, bumps like a new instance."""
-    producer = stage.resting("untouched", bumps)
+    producer = stage.idle_transactional("untouched", bumps)
     before = producer.describe()
-    yield rests(before, producer)
+    yield described_as_answered(before, producer)
     spoken = version if case == "v0-v2" else stage.at_most("InitProducerId", 3 + version)
     answer = producer.init(version=spoken)
     yield held_if(gives_id(answer, producer.producer_id, producer.epoch + 1), before, answer)

@@ -14,7 +14,7 @@ RESTED = sampled_from(["untouched", "legacy", "newest"])
 
 
 def at_rest(stage: Stage, rested: str, bumps: int) -> StageProducer:
-    return stage.resting(stage.newest_dialect if rested == "newest" else rested, bumps)
+    return stage.idle_transactional(stage.newest_dialect if rested == "newest" else rested, bumps)
 
 
 @probe(
@@ -48,7 +48,7 @@ def wrong_id_or_epoch_is_fenced(
 @probe("KIP360-INIT-06", rig=STAGE, epoch=integers(0, LAST_EPOCH), bumps=integers(0, 2), version=integers(3, 5))
 def id_without_epoch_is_invalid(stage: Stage, case: str, epoch: int, bumps: int, version: int) -> Claims:
     """A producer id without an epoch, or the reverse, is an invalid request."""
-    producer = stage.resting("untouched", bumps)
+    producer = stage.idle_transactional("untouched", bumps)
     half = (producer.producer_id, -1) if case == "id-only" else (-1, epoch)
     answer = producer.init(*half, version=stage.at_most("InitProducerId", version))
     yield held_if(answer.error is Error.INVALID_REQUEST, answer)

@@ -28,7 +28,7 @@ class AtLeader(Partition):
         return self._leader
 
 
-def beside(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
+def create_neighbour(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
     """Create a producer whose transactional id shares the stuck one's partition of __transaction_state."""
     index = brokers.state_partition(stuck).index
     made = (brokers.transactional(stuck.dialect.name, timeout_ms) for _ in range(100))
@@ -39,7 +39,7 @@ def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str)
     """Wait until a broker shows an ISR without some replicas."""
 
     def is_short() -> bool:
-        state = partition.state(seen_by)
+        state = partition.state_by(seen_by)
         return len(state.isr) < len(state.replicas)
 
     brokers.bench.eventually(is_short, f"{partition} short of replicas", STARTS_WITHIN, due="step")
@@ -64,15 +64,15 @@ def transactions_end_beside_one_that_hangs(
     """
     times_out = case == "stuck-time-out"
     stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    other = beside(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
-    coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.beside(stuck)
+    other = create_neighbour(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
+    coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.brokers_beside(stuck)
     held_up, free = (
         brokers.partition(heir, lost, min_insync_replicas="2"),
         AtLeader(brokers.partition(coordinator, heir)),
     )
-    hanging, ending = (one.at(brokers.bench.node(coordinator)) for one in (stuck, other))
+    hanging, ending = (one.with_coordinator(brokers.bench.node(coordinator)) for one in (stuck, other))
     hanging.enter(held_up, records)
-    with brokers.without(lost, how):
+    with brokers.without_broker(lost, how):
         hanging.require(hanging.finish(committed), "producer")
         short_of_replicas(brokers, held_up, coordinator)
         before = hanging.describe()
@@ -85,4 +85,4 @@ def transactions_end_beside_one_that_hangs(
         outstanding = before.state == after.state and before.state.startswith("Prepare")
         yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
         yield held_if(met, after, *found.answers, detail=f"{free}: {found}; wanted {wanted.name}; {ending.describe()}")
-    held_up.whole()
+    held_up.wait_until_whole()

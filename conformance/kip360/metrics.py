@@ -95,7 +95,7 @@ def producers_are_counted(stage: Stage, producers: int) -> Claims:
 
     same = stage.bench.wait.comes_true(agree, "the count of producers", COUNTED_WITHIN)
     yield held_if(
-        same.also(listed[1] >= producers),
+        same.require_also(listed[1] >= producers),
         *answers,
         detail=f"ProducerIdCount {listed[0]}, DescribeProducers {listed[1]}",
     )

@@ -41,12 +41,12 @@ def whole_transactions_are_read(
                 known.write(plain, between)
         yield open_at(producer.describe(), producer)
         for known in partitions:
-            held, read = known.through(version)
+            held, read = known.fetch_once(version)
             yield held_if(held, read)
         producer.end(committed)
         for known in partitions:
             known.end(producer, committed)
-            held, read = known.through(version)
+            held, read = known.fetch_once(version)
             yield held_if(held, read)
 
 
@@ -86,7 +86,9 @@ class StableOffsets:
     def look(self, open_from: dict[str, int]) -> Claims:
         """Request the last stable offset in both ways; `open_from` has each open transaction's first offset, by
         transactional id."""
-        read = self.log.leader().fetch(self.log.at(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED))
+        read = self.log.leader().fetch(
+            self.log.fetch_from(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED)
+        )
         listed = self.log.stable_end()
         above_start = [first for first in open_from.values() if first >= read.log_start_offset]
         stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
@@ -123,7 +125,7 @@ def last_stable_offset_follows_open_transactions(
         open_from[producer.transactional_id] = producer.enter(log, records).base_offset
         yield from seen.look(open_from)
     if trimmed:
-        log.empty()
+        log.delete_all_records()
         yield from seen.look(open_from)
     for index in order:
         producers[index].end(ends[index])
@@ -156,7 +158,8 @@ def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -
     data = [one for one in own if not one.control]
     if not data:
         return held_if(
-            False, detail=f"no batch of producer {producer.producer_id}, which wrote: {log.state(producer.producer_id)}"
+            False,
+            detail=f"no batch of producer {producer.producer_id}, which wrote: {log.producer_state(producer.producer_id)}",
         )
     markers = [one.records[0].coordinator_epoch for one in own if one.control]
     forgotten = producer.dialect.bumps and own[-1].control

@@ -31,7 +31,7 @@ def read_committed_stops_at_its_bound(stage: Stage, case: str, before: int, size
         yield open_at(producer.describe(), producer)
     log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
     for offset in range(log.end()):
-        read = stage.broker.fetch(log.at(offset), FetchOptions(isolation_level=READ_COMMITTED), version=version)
+        read = stage.broker.fetch(log.fetch_from(offset), FetchOptions(isolation_level=READ_COMMITTED), version=version)
         yield held_if(_is_right(read, case, before, producer.producer_id), read)
 
 

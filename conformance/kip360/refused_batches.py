@@ -31,9 +31,9 @@ def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StagePr
 def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
     """Observe that the batch is refused with this error, and the partition's offsets and producer state are as
     before."""
-    before = log.state(producer.producer_id)
+    before = log.producer_state(producer.producer_id)
     answer = producer.send(log, batch, **fields)
-    after = log.state(producer.producer_id)
+    after = log.producer_state(producer.producer_id)
     return held_if(
         answer.error is error and after == before, answer, detail=f"{answer}; {say(before)} became {say(after)}"
     )
@@ -88,13 +88,13 @@ def former_errors_do_not_appear(stage: Stage, sends: list[str], emptied: bool, r
     for _ in range(3):
         producer.write(log, records)
     if emptied:
-        log.empty()
+        log.delete_all_records()
     for kind in sends:
-        answer = producer.send(log, hostile(stage, producer, log, kind, first))
+        answer = producer.send(log, invalid_batch(stage, producer, log, kind, first))
         yield held_if(answer.error not in FORMER_ERRORS, answer)
 
 
-def hostile(stage: Stage, producer: StageProducer, log: Log, kind: str, first: NewBatch) -> NewBatch:
+def invalid_batch(stage: Stage, producer: StageProducer, log: Log, kind: str, first: NewBatch) -> NewBatch:
     """Return a batch that was sent before, or one that cannot follow."""
     following = producer.sequences[log.here]
     if kind == "unknown-producer":

@@ -42,7 +42,7 @@ def send(producer: StageProducer, request: str, log: Log, committed: bool, versi
     if request == "AddPartitionsToTxn":
         return producer.add(log, version=version)
     if request == "AddOffsetsToTxn":
-        return producer.add_offsets(producer.stage.bench.fresh("group"), version=version)
+        return producer.add_offsets(producer.stage.bench.fresh_name("group"), version=version)
     return producer.finish(committed, version=version)
 
 
@@ -90,7 +90,7 @@ def foreign_ids_are_refused_by_the_coordinator(stage: Stage, case: str, version:
     _, owner = replaced_instance(stage, "legacy")
     foreigner, log = stage.transactional(), stage.log()
     of, _, request = case.partition("-")
-    foreigner.transactional_id = stage.bench.fresh("tid") if of == "unknown" else owner.transactional_id
+    foreigner.transactional_id = stage.bench.fresh_name("tid") if of == "unknown" else owner.transactional_id
     foreigner.epoch = owner.epoch
     spoken = min(version, LEGACY.end_txn) if request == "end-txn" else version
     for is_open in closed_and_open(stage, owner):
@@ -122,14 +122,14 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
     owner = zombie.successor()
     if is_open:
         owner.enter(stage.log())
-    before = log.state(zombie.producer_id)
+    before = log.producer_state(zombie.producer_id)
     yield premise(
         before.producer is None or before.producer.producer_epoch <= zombie.epoch < owner.epoch,
         f"the partition knows {say(before.producer)}, the coordinator epoch {owner.epoch}",
     )
     version = min(version, 11) if case == "legacy" else stage.at_most("Produce", max(version, 12))
     answer = zombie.send(log, zombie.batch(log, records), version=stage.at_most("Produce", version))
-    after = log.state(zombie.producer_id)
+    after = log.producer_state(zombie.producer_id)
     nothing_left = after == before and after.stable_end == after.end
     fenced = answer.error is Error.INVALID_PRODUCER_EPOCH
     yield held_if(
@@ -152,7 +152,7 @@ def committed_offset(stage: Stage, group: str, log: Log) -> OffsetFetchAnswer:
 )
 def fenced_offset_commit_leaves_nothing(stage: Stage, case: str, owned: int, offset: int, version: int) -> Claims:
     """TxnOffsetCommit of a replaced instance, or one not announced by AddOffsetsToTxn, is refused and leaves nothing pending."""
-    log, group = stage.log(), stage.bench.fresh("group")
+    log, group = stage.log(), stage.bench.fresh_name("group")
     zombie = stage.transactional("tv2" if case == "tv2" else "legacy")
     owner = zombie if case == "not-added" else zombie.successor()
     if case == "epoch-seen":

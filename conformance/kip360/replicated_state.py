@@ -155,12 +155,12 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
     sent = write_batches(producer, partition, sizes)
     old, new = brokers.bench.node(leader), brokers.bench.node(follower)
     with ExitStack() as broken:
-        with brokers.without(follower, "freeze"):
+        with brokers.without_broker(follower, "freeze"):
             # It answers the fetch that the follower had sent: whatever follows, the follower does not ask for it any more.
             old.produce(partition.topic, 0, batch(b"ends a fetch"), acks=1)
             old.delete_records(partition.name, 0, sum(sizes) - kept, timeout_ms=MISSED_MS)
             raised = old.list_offsets(partition.name, 0, EARLIEST).offset
-            broken.enter_context(brokers.without(leader, "kill"))
+            broken.enter_context(brokers.without_broker(leader, "kill"))
         brokers.leads(partition, follower, seen_by=bystander)
         start, end = new.list_offsets(partition.name, 0, EARLIEST).offset, log_end(partition, new)
         yield premise(start < raised, f"the log start was {raised} and is {start}")
@@ -209,7 +209,7 @@ def replica_made_after_a_trim_leads(brokers: ThreeBrokers, sizes: list[int], epo
 
 def epochs_only_grow(partition: Partition, producer: CheckProducer) -> bool:
     """True if the producer's epochs never decrease in the log as a consumer reads it."""
-    read = partition.leader().fetch(partition.at(max(0, start_of(partition))))
+    read = partition.leader().fetch(partition.fetch_from(max(0, start_of(partition))))
     epochs = [one.producer_epoch for one in read.batches if one.producer_id == producer.producer_id]
     return epochs == sorted(epochs)
 

@@ -185,7 +185,7 @@ def state_outlives_deleted_records(
     producer = ready_to_write(stage, kind_and(case)[0], log, epoch)
     sent = fill_log(producer, log, sizes)
     end = log.end()
-    yield premise(log.empty() == log.start() == end == sum(sizes), "every record is deleted")
+    yield premise(log.delete_all_records() == log.start() == end == sum(sizes), "every record is deleted")
     known = log.producer(producer.producer_id)
     as_written = known is not None and (known.producer_epoch, known.last_sequence) == (producer.epoch, end - 1)
     yield held_if(as_written, case=f"{prefix}described", detail=str(known))

@@ -93,13 +93,13 @@ def partitions_of_a_produce_are_answered_for_themselves(
     producer = stage.idempotent(1) if case == "idempotent" else stage.transactional(case)
     logs = stage.logs_of_a_topic(len(ways)) if one_topic else stage.logs(len(ways))
     items = [prepare(producer, log, way, records + n, gap) for n, (log, way) in enumerate(zip(logs, ways, strict=True))]
-    before = [log.state(producer.producer_id) for log in logs]
+    before = [log.producer_state(producer.producer_id) for log in logs]
     answer = stage.broker.produce_many(
         [ProducePartition(log.topic, log.index, item.batch) for log, item in zip(logs, items, strict=True)],
         transactional_id=producer.transactional_id or None,
         version=stage.at_most("Produce", producer.dialect.produce),
     )
-    after = [log.state(producer.producer_id) for log in logs]
+    after = [log.producer_state(producer.producer_id) for log in logs]
     right = [is_answered(*one, answer) for one in zip(items, before, after, logs, strict=True)]
     once = len(answer.partitions) == len(logs)
     detail = f"{say(list(zip(ways, right, strict=True)))}; {answer}; {say(before)} became {say(after)}"
@@ -123,7 +123,7 @@ def errors(answer: AddPartitionsToTxnAnswer, transactional_id: str) -> dict[Pair
 
 def absent_partitions(stage: Stage, logs: Sequence[Log], count: int) -> list[Pair]:
     """Return one or two missing partitions: one missing in its topic, and one of a missing topic."""
-    return [(logs[0].name, len(logs)), (stage.bench.fresh("absent"), 0)][:count]
+    return [(logs[0].name, len(logs)), (stage.bench.fresh_name("absent"), 0)][:count]
 
 
 @probe(

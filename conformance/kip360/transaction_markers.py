@@ -18,7 +18,7 @@ TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
 TV2 = 2
 
 
-def mark(
+def write_marker(
     log: Log, producer_id: int, epoch: int, coordinator_epoch: int, committed: bool, version: int, strict: bool = True
 ) -> WriteTxnMarkersAnswer:
     """Write a marker as a coordinator does; `strict` sets transaction version 2, if the request version has it."""
@@ -49,12 +49,12 @@ def old_coordinator_is_fenced(
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     version = int(case.removeprefix("v"))
-    require_accepted(mark(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
+    require_accepted(write_marker(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
     before = log.producer(producer.producer_id)
     as_marked = before is not None and before.coordinator_epoch == coordinator_epoch
     yield premise(as_marked, f"coordinator epoch {coordinator_epoch}", promised=("KIP360-TXN-07", "legacy"))
     old = coordinator_epoch - back
-    answer = mark(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
+    answer = write_marker(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
     after = log.producer(producer.producer_id)
     fenced = error_of(answer) is Error.TRANSACTION_COORDINATOR_FENCED
     yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
@@ -81,7 +81,7 @@ def older_marker_is_refused(
     producer.enter(log, records)
     if case == "older-epoch":
         producer.end(committed=not committed)
-    before = log.state(producer.producer_id)
+    before = log.producer_state(producer.producer_id)
     known = before.producer
     yield at_epoch(known, producer.epoch)
     is_open = known is not None and known.current_txn_start_offset >= 0
@@ -89,8 +89,8 @@ def older_marker_is_refused(
     yield premise(is_open == (case == "older-epoch-open"), f"open: {say(is_open)}", promised=named)
     coordinator_epoch = max(0, known.coordinator_epoch) if known else 0
     version = stage.at_most("WriteTxnMarkers", version)
-    answer = mark(log, producer.producer_id, old, coordinator_epoch, committed, version, strict)
-    after = log.state(producer.producer_id)
+    answer = write_marker(log, producer.producer_id, old, coordinator_epoch, committed, version, strict)
+    after = log.producer_state(producer.producer_id)
     fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
     yield held_if(fenced and after == before, answer, detail=f"{answer}; {say(before)} became {say(after)}")
 
@@ -123,7 +123,7 @@ def marker_of_the_same_epoch(stage: Stage, case: str, finished: int, committed: 
         return
     is_open = before.current_txn_start_offset >= 0
     yield premise(is_open == (case == "equal-epoch-open"), f"open: {say(is_open)}", promised=("KIP360-TXN-07", dialect))
-    answer = mark(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
+    answer = write_marker(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
     after = log.producer(producer.producer_id)
     if case == "repeated":
         same = after is not None and at_large(after) == at_large(before) and log.stable_end() == log.end()

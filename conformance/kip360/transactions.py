@@ -70,7 +70,7 @@ def epoch_after_a_finished_transaction(stage: Stage, case: str, bumps: int, reco
 @probe("KIP360-FENCE-07", rig=STAGE, cases=["empty-abort", "empty-commit"], bumps=integers(0, 5), used=booleans())
 def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool) -> Claims:
     """EndTxn v5 without any partition bumps the epoch for an abort and is refused for a commit."""
-    producer = stage.resting("tv2" if used else "untouched", bumps)
+    producer = stage.idle_transactional("tv2" if used else "untouched", bumps)
     before = producer.describe()
     nothing_open = before.state != "Ongoing" and not before.partitions
     yield described_as(nothing_open, f"nothing is open: {before.state}", producer)
@@ -133,7 +133,7 @@ def deleted_records_of_an_open_transaction(stage: Stage, case: str, records: int
     """With its records deleted a transaction stays open from the new log start, and commits."""
     producer, log = stage.transactional(case), stage.log()
     producer.enter(log, records)
-    start = log.empty()
+    start = log.delete_all_records()
     yield premise(start == log.start() == log.end() == records, "every record is deleted")
     require_accepted(stage.broker.produce(log.topic, 0, batch(*[b"bystander"] * bystanders)))
     if more:

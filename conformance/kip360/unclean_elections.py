@@ -56,7 +56,7 @@ def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int
     yield held_if(refused, gap, row="KIP360-SEQ-19", case="gap", detail=f"{known}; {gap}")
     producer.go_on_at(producer.producer_id, producer.epoch + 1)
     bumped = heir.produce(couple.topic, 0, producer.batch(couple, size))
-    read = heir.fetch(couple.at(0))
+    read = heir.fetch(couple.fetch_from(0))
     values = [record.value for one in read.batches for record in one.records]
     once = len(values) == len(set(values)) == end + size
     yield held_if(is_appended(bumped, end) and once, bumped, read, row="KIP360-SEQ-19", case="bump")
@@ -75,10 +75,10 @@ def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int
 )
 def transaction_without_its_marker(couple: UncleanPartition, case: str, records: int, before: int) -> Claims:
     """The marker of a transaction was lost: the open transaction is found, and ended without harm to another's records."""
-    other = producer_on(couple, couple.bench.fresh("other"), case)
+    other = producer_on(couple, couple.bench.fresh_name("other"), case)
     other.enter(couple, before)
     other.end(committed=True)
-    owner = producer_on(couple, couple.bench.fresh("owner"), case)
+    owner = producer_on(couple, couple.bench.fresh_name("owner"), case)
     first = owner.enter(couple, records).base_offset
     couple.leave_alone(couple.first)
     owner.end(committed=True)
@@ -102,7 +102,7 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     closed = after is not None and after.current_txn_start_offset == -1
     yield held_if(free and closed, ended, row="KIP360-TXN-09", case="ended", detail=f"{ended}; {after}")
     read = heir.fetch(
-        couple.at(max(0, heir.list_offsets(couple.name, 0, EARLIEST).offset)),
+        couple.fetch_from(max(0, heir.list_offsets(couple.name, 0, EARLIEST).offset)),
         FetchOptions(isolation_level=READ_COMMITTED),
     )
     aborted = {one.producer_id for one in read.aborted_transactions or ()}

@@ -28,7 +28,7 @@ def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
     topics = new_topics(brokers.bench, [(brokers.bench.id_of(name),)] * count, min_insync_replicas="1")
     made = [Partition(brokers.bench, PartitionData(topic, 0)) for topic in topics]
     for partition in made:
-        partition.whole()
+        partition.wait_until_whole()
     return made
 
 
@@ -41,10 +41,10 @@ def aborted_after_the_verification(
     was seen to have the partitions and then to abort, and the answer to the batches.
     """
     coordinator, node = brokers.coordinator_of(producer), brokers.bench.node(leader)
-    asked = producer.at(brokers.bench.node(coordinator))
+    asked = producer.with_coordinator(brokers.bench.node(coordinator))
     batches = [ProducePartition(one.topic, one.index, producer.batch(one, records)) for one in partitions]
     with ExitStack() as frozen:
-        with brokers.without(coordinator, "freeze"):
+        with brokers.without_broker(coordinator, "freeze"):
             parked = node.park_produce(
                 batches,
                 timeout_ms=int(ANSWERED_WITHIN * 1000),
@@ -52,7 +52,7 @@ def aborted_after_the_verification(
                 version=brokers.at_most("Produce", producer.dialect.produce),
             )
             node.describe_producers(partitions[0].name, 0)
-            frozen.enter_context(brokers.without(leader, "freeze"))
+            frozen.enter_context(brokers.without_broker(leader, "freeze"))
         wanted = {(one.name, one.index) for one in partitions}
         added = brokers.bench.wait.comes_true(
             lambda: wanted <= {*asked.describe().partitions}, "partitions added", SOON
@@ -74,7 +74,7 @@ def aborted_after_the_verification(
 def epoch_grows_stale_behind_the_verification(brokers: ThreeBrokers, case: str, count: int, records: int) -> Claims:
     """A new instance aborts a transaction whose batches were verified and not yet appended: those refused are fenced."""
     producer = brokers.transactional(case)
-    _, leader = brokers.beside(producer)
+    _, leader = brokers.brokers_beside(producer)
     partitions = led_by(brokers, leader, count + 1)
     producer.enter(partitions[0])
     producer.end(committed=True)

@@ -152,7 +152,7 @@ def refused_follower_tries_again(frozen: Frozen, case: str, leader: int, ahead: 
 def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: int) -> Claims:
     """A voter whose leader does not answer asks another voter for the leader."""
     fetch = frozen.follow(leader)
-    asked = frozen.came(
+    asked = frozen.request_or_none(
         frozen.peers.receive("Fetch", peer=other_peer(leader), within=SOON), "step", "a fetch from another voter"
     )
     yield held_if(asked is not None and frozen.reported_leader().leader_epoch == epoch_of(fetch), detail=f"{asked}")
@@ -183,11 +183,11 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Clai
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)
-    frozen.outdate(asked, newer)
+    frozen.answer_later_epoch(asked, newer)
     frozen.answer_until(
         lambda: frozen.reported_leader().leader_epoch != epoch,
         asked,
-        lambda again: frozen.outdate(again, newer),
+        lambda again: frozen.answer_later_epoch(again, newer),
         "an epoch after the candidacy",
         within=SOON,
         due="epoch after a candidacy",

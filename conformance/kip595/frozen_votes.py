@@ -218,7 +218,7 @@ def waiting_roles_grant_a_pre_vote(
         vote = frozen.vote(other_peer(candidate), frozen.next_epoch(), end if voted_before else BEHIND)
         yield premise(vote.vote_granted is voted_before, "its vote given or free")
     elif case != "follower-fresh":
-        frozen.candidate() if case == "candidate" else frozen.stand()
+        frozen.candidate() if case == "candidate" else frozen.make_candidate()
     known = frozen.reported_leader()
     behind = frozen.vote(candidate, known.leader_epoch, BEHIND, pre_vote=True)
     answer = frozen.vote(candidate, known.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)

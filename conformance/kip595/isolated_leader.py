@@ -60,7 +60,7 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
     """A leader that is cut off from both followers resigns in time. Judges look at the election that follows."""
     for _ in range(ROUNDS):
         fault = IsolatedControllerLeader(verdict=verdict)
-        with isolated.faults.under(fault) as injected:
+        with isolated.faults.standing_fault(fault) as injected:
             cut = isolated.bench.now().seconds - injected.consequence_seconds - injected.witness_seconds
             yield from gives_up(isolated, injected.nodes[0], cut)
 

@@ -39,7 +39,7 @@ def _prepare(bench: Bench) -> PartitionData:
 def leader_comes_back_without_its_file(voters: Voters, clean: bool) -> Claims:
     """One voter is down, and the leader loses quorum-state: the third one still names it. GEN-10 judges whether it ends."""
     faults, lost = voters.faults, LoseQuorumState(role="active controller", clean=clean)
-    with faults.under(Stop(role="voter")):
+    with faults.standing_fault(Stop(role="voter")):
         [leader] = faults.inject(lost, follow=False).nodes
         faults.heal(lost)
         began = voters.bench.now().seconds

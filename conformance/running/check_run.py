@@ -120,10 +120,10 @@ class CheckRun:
         """Run the check's examples, and file each."""
         raise NotImplementedError
 
-    def standing(self) -> Standing:
+    def standing_cluster(self) -> Standing:
         """Return the cluster for the next example: the current one, or another if that was given up. Raises
         KitError."""
-        standing = self.lab.standing(self.label, self.topology)
+        standing = self.lab.standing_cluster(self.label, self.topology)
         self._column = standing.column
         return standing
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fixtures.images import LIBS, Image, from_home, from_image, obtain_image
-from fixtures.runs import Progress, quiet
+from fixtures.runs import Progress, discard_progress
 from history.releases import PRE_RELEASE, RELEASED
 
 VERSION, IMAGE, HOME = "--kafka-version", "--kafka-image", "--kafka-home"
@@ -42,7 +42,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the column before its image is obtained."""
         return self.label or self.name
 
-    def image(self, progress: Progress = quiet) -> Image:
+    def image(self, progress: Progress = discard_progress) -> Image:
         """Get the image, with the column's label. Raises KitError."""
         found = self._image(progress)
         return replace(found, label=self.label or found.label)

@@ -92,7 +92,7 @@ class Lab:
 
     # --- clusters
 
-    def standing(self, label: str, topology: Topology) -> Standing:
+    def standing_cluster(self, label: str, topology: Topology) -> Standing:
         """Return the cluster for a column and topology, booting it if needed. A failed boot is not tried again."""
         settings = self.settings
         topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
@@ -182,7 +182,11 @@ class Lab:
 
         def lacking() -> list[str]:
             """Return the parts of the cluster that do not run, or are not in sync."""
-            return [] if standing.cluster.topology.scripted else [*bench.lacking(), *standing.watch.lacking()]
+            return (
+                []
+                if standing.cluster.topology.scripted
+                else [*bench.remaining_damage(), *standing.watch.why_unhealthy()]
+            )
 
         if standing.cluster.topology.scripted or lacking():
             try:

@@ -41,7 +41,7 @@ class Search:
         while ends - time.monotonic() > FEWEST_SECONDS and (rare := self._rarest()) is not None:
             self._tried[rare.check] += 1
             run = self._run_of(rare)
-            self._lab.progress.begins(self._label, rare.check)
+            self._lab.progress.note_check(self._label, rare.check)
             run.run(min(ends - time.monotonic(), SLICE if isinstance(run, MachineRun) else PATIENCE["schedule"]))
             self.violations += run.violations
             self.trouble += run.trouble

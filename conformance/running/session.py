@@ -14,7 +14,7 @@ import pytest
 
 from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
-from conformance.catalogue.near import near
+from conformance.catalogue.near import similar_rows
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by, own_checks
 from conformance.judging import patch_releases
@@ -169,7 +169,7 @@ class ConformanceSession:
     def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
         """Run a check, or one of a machine's parts, on one column."""
         run = self._run_of(check, work.label, work.part)
-        self.lab.progress.begins(work.label, check.id)
+        self.lab.progress.note_check(work.label, check.id)
         self._do_timed(work, lambda: run.run(self.lab.allowance(work)))
         return run
 
@@ -374,7 +374,8 @@ def _refuse_empty_globs(settings: Settings) -> None:
     asked = " ".join(settings.requirements)
     if not rows:
         raise ValueError(
-            f"--requirement {asked!r}: the catalogue has no such row. {near(asked)} Globs are written as 'KIP320-FETCH-*'."
+            f"--requirement {asked!r}: the catalogue has no such row. {similar_rows(asked)} "
+            "Globs are written as 'KIP320-FETCH-*'."
         )
     if rows == {patch_releases.ROW}:
         raise ValueError(

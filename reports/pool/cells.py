@@ -28,7 +28,7 @@ Outdated: TypeAlias = DataFrame | None
 """Columns shard and requirement: rows that were changed since the shard was written. None if there are none."""
 
 
-def usable(lines: DataFrame, shards: DataFrame) -> DataFrame:
+def usable_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
     """Keep the whole lines of shards that count (`shards`: shard, kafka_version)."""
     return lines.where("whole").join(F.broadcast(shards), "shard")
 
@@ -48,10 +48,10 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
     calm = F.coalesce("calm", F.lit(False)).alias("calm")
     lists = [F.coalesce(name, F.array()).alias(name) for name in ("events", "deeds")]
     seen = lines.where("type = 'observation'").select(*CELL, *texts, *lists, changed, calm, "shard", "n")
-    return current(seen, outdated)
+    return drop_outdated(seen, outdated)
 
 
-def alike(observations: DataFrame) -> DataFrame:
+def join_alike(observations: DataFrame) -> DataFrame:
     """Join observations that differ only in number, events or words into one, with `times`: a twentieth is left."""
     same = (
         "case",
@@ -73,9 +73,9 @@ def alike(observations: DataFrame) -> DataFrame:
 def count_results(alike: DataFrame) -> DataFrame:
     """Count the observations of each case and check by result."""
     return alike.groupBy(*CELL, "case", "check").agg(
-        *[times(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
-        times(F.col("variant") == KEEPS).alias("kept"),
-        times((F.col("result") == "held") & F.col("calm")).alias("calm"),
+        *[count_where(F.col("result") == result).alias(result) for result in ("held", "violated", "recorded")],
+        count_where(F.col("variant") == KEEPS).alias("kept"),
+        count_where((F.col("result") == "held") & F.col("calm")).alias("calm"),
     )
 
 
@@ -113,8 +113,8 @@ def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
     return F.when(names.isNotNull() & (F.col("inputs") != ""), F.to_json(left)).otherwise(F.col("inputs"))
 
 
-def times(condition: Column) -> Column:
-    """Return an aggregate of `alike`: the number of observations that meet the condition."""
+def count_where(condition: Column) -> Column:
+    """Return an aggregate of `join_alike`: the number of observations that meet the condition."""
     return F.sum(F.when(condition, F.col("times")).otherwise(0))
 
 
@@ -126,7 +126,7 @@ def violations(observations: DataFrame) -> DataFrame:
     return first_of(first.select(*CELL, *words, "first.*", "times"), SAMPLES, *words)
 
 
-def ways(observations: DataFrame, deviations: Sequence[Deviation]) -> DataFrame:
+def distinct_violations(observations: DataFrame, deviations: Sequence[Deviation]) -> DataFrame:
     """Return the distinct violations of each cell that has a known deviation, as far as its entries tell them apart: by case,
     by words (`says`), and by what the example did (`takes`, `meets`)."""
     by_words = [entry.requirement for entry in deviations if entry.says]
@@ -152,7 +152,7 @@ def paths(observations: DataFrame) -> DataFrame:
     return single.groupBy(*CELL).agg(first.alias("paths"))
 
 
-def current(table: DataFrame, outdated: Outdated) -> DataFrame:
+def drop_outdated(table: DataFrame, outdated: Outdated) -> DataFrame:
     """Drop rows of a table whose `requirement` was changed since their `shard` was written."""
     return table if outdated is None else table.join(F.broadcast(outdated), ["shard", "requirement"], "left_anti")
 

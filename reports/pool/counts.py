@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from reports.ingest.schema import string_literal
-from reports.pool.cells import Outdated, current
+from reports.pool.cells import Outdated, drop_outdated
 
 OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "excuse"
 """The entries of examples: outcomes and faults by cell, faults by column, then premises and excuses."""
@@ -32,7 +32,7 @@ def sum_lines(lines: DataFrame, outdated: Outdated) -> DataFrame:
     lines = lines.where("type IN ('example', 'check', 'replay')")
     single = lines.select("kafka_version", "shard", F.expr(f"inline({_ENTRIES})"))
     sums = [F.sum(name).alias(name) for name in SUMS]
-    return current(single, outdated).groupBy(*KEY).agg(*sums, F.count("*").alias("times"))
+    return drop_outdated(single, outdated).groupBy(*KEY).agg(*sums, F.count("*").alias("times"))
 
 
 # Entries are built as SQL: building them column by column took thousands of calls to the JVM.

@@ -7,7 +7,7 @@ from pathlib import Path
 from conformance.catalogue import Catalogue, CatalogueError
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.findings import FILE, FOLDER, Finding, ends, in_spans, read_finding
-from conformance.catalogue.near import near
+from conformance.catalogue.near import similar_rows
 
 
 def load_findings(root: Path, catalogue: Catalogue, deviations: Sequence[Deviation]) -> list[Finding]:
@@ -44,7 +44,7 @@ def _contradictions(
 def _unknown(finding: Finding, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     for id, cases in finding.rows.items():
         if id not in catalogue:
-            yield f"rows.{id}", f"{id!r} is no row of the catalogue. {near(id)}"
+            yield f"rows.{id}", f"{id!r} is no row of the catalogue. {similar_rows(id)}"
             continue
         known = [case.id for case in catalogue[id].cases]
         if not cases or set(cases) - set(known):

@@ -182,7 +182,7 @@ def sabotaged(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @in_each_role
 def test_it_is_witnessed_followed_and_healed(fault: Fault) -> None:
     bench, partition = laid_out(fault)
-    with bench.faults(partition.topic).under(fault.fresh()) as injected:
+    with bench.faults(partition.topic).standing_fault(fault.fresh()) as injected:
         assert injected.met, "the miniature makes of it what Kafka does"
         assert injected.nodes
     partition.write(b"c")
@@ -225,7 +225,7 @@ def test_what_the_miniature_does_is_what_the_fault_declares(fault: Fault) -> Non
     cluster, declared = MiniCluster(), fault.effects
     bench, partition = laid_out(fault, cluster)
     before = Seen(cluster, partition)
-    with bench.faults(partition.topic).under(fault.fresh()) as injected:
+    with bench.faults(partition.topic).standing_fault(fault.fresh()) as injected:
         during = Seen(cluster, partition)
     hit, healed = set(injected.nodes), Seen(cluster, partition)
     if declared.process != "may-restart":
@@ -250,7 +250,7 @@ def test_its_sabotage_is_noticed(fault: Fault, monkeypatch: pytest.MonkeyPatch) 
     faults = bench.faults(partition.topic)
     with sabotaged(fault, monkeypatch), pytest.raises(Unwitnessed, match=fault.name):
         faults.inject(fault)
-    assert faults.lacking() == []
+    assert faults.blocking_rules() == []
     assert at_rest(partition), "nothing was done, and nothing is left"
 
 

@@ -48,10 +48,10 @@ def damages(partition: Crashing) -> Claims:
     yield held_if(gone.before and not gone.after and disk.holds().epochs is None, gone, case=case)
     removed = disk.lose()
     yield held_if(removed.before and not removed.after, removed, case=case)
-    word = partition.bench.word(partition.bench.controllers[0], partition.topic, 0)
+    word = partition.bench.registration_on_disk(partition.bench.controllers[0], partition.topic, 0)
     yield held_if(word.leader == leader and leader in word.isr, word, case=case)
     partition.start(follower)
-    partition.until(lambda: partition.in_sync(leader, follower, leader), "both in sync")
+    partition.wait_until(lambda: partition.in_sync(leader, follower, leader), "both in sync")
     read = partition.read(follower)
     yield held_if(all(one.kept_in(read) for one in written), read, case=case)
 
@@ -68,7 +68,7 @@ def own_results(outcome: ExampleOutcome) -> list[str]:
 def recorded(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[History, Lab]]:
     out: Path = tmp_path_factory.mktemp("out")
     lab = Lab(Settings(versions=["4.3.1"], out=str(out)), run, "gw0", {"4.3.1": obtain_image("4.3.1")})
-    standing = lab.standing("4.3.1", PAIR.topology)
+    standing = lab.standing_cluster("4.3.1", PAIR.topology)
     tape = lab.tape(CHECK.id, standing)
     bench = lab.bench(tape, standing)
     outcome = evaluate_check(CHECK, bench, {}, {})
@@ -94,7 +94,7 @@ def test_damage_is_told_as_a_fault_with_its_witness(recorded: tuple[History, Lab
 
 def test_the_tape_needs_no_cluster(recorded: tuple[History, Lab]) -> None:
     history, lab = recorded
-    column = lab.standing("4.3.1", PAIR.topology).column
+    column = lab.standing_cluster("4.3.1", PAIR.topology).column
     again = evaluate_check(
         CHECK, Bench(StoredTape(history), column, Bench.members_of(history.example.members), None), {}, {}
     )

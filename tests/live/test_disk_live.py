@@ -32,7 +32,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[FaultTarget]:
         try:
             with (
                 KRaftCluster(topology, obtain_image(request.param), run).boot() as cluster,
-                FaultTarget.on(cluster) as target,
+                FaultTarget.on_new_topic(cluster) as target,
             ):
                 yield target
         finally:
@@ -79,7 +79,7 @@ def test_the_quorum_state_is_what_the_quorum_says(target: FaultTarget) -> None:
 
 
 def test_the_metadata_log_names_the_topic_on_all_nodes(target: FaultTarget) -> None:
-    schemas = MetadataSchemas.of(target.cluster.image)
+    schemas = MetadataSchemas.of_image(target.cluster.image)
     for node in target.cluster.nodes.values():
         log = read_metadata_log(node)
         records = schemas.records(log.batches())
@@ -92,7 +92,7 @@ def test_the_metadata_log_names_the_topic_on_all_nodes(target: FaultTarget) -> N
 
 def test_what_a_controller_was_formatted_with(target: FaultTarget) -> None:
     batches = read_segment(0, controller_of(target).read_file("bootstrap.checkpoint")).batches
-    types = [one.type for one in MetadataSchemas.of(target.cluster.image).records(batches)]
+    types = [one.type for one in MetadataSchemas.of_image(target.cluster.image).records(batches)]
     assert types[0] == "SnapshotHeaderRecord"
     assert "FeatureLevelRecord" in types
 
@@ -112,7 +112,7 @@ def test_a_flipped_byte_on_a_stopped_node_is_a_difference(target: FaultTarget, d
     assert (difference.offset, difference.what) == (flipped.base_offset, "bytes")
     on_volume(node, overwrite_command(path, flipped.position + flipped.size - 1, flipped.data[-1:]))
     node.start()
-    eventually(lambda: not target.lacking(), within=60, what="the cluster is whole again", state=target.states)
+    eventually(lambda: not target.why_unhealthy(), within=60, what="the cluster is whole again", state=target.states)
     assert compare_replicas(replicas(target, directory)) is None
 
 

@@ -31,7 +31,7 @@ def target() -> Iterator[FaultTarget]:
 
 def ran(plan: Plan, target: FaultTarget) -> list[Step]:
     steps = list(run(plan, Injector(target)))
-    eventually(lambda: not target.lacking(), within=5, what="nothing is left", state=target.states)
+    eventually(lambda: not target.why_unhealthy(), within=5, what="nothing is left", state=target.states)
     return steps
 
 

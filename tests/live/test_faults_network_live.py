@@ -29,7 +29,7 @@ def target() -> Iterator[FaultTarget]:
     with (
         Run.begin() as run,
         KRaftCluster(LAB, obtain_image("4.3.1"), run).boot() as cluster,
-        FaultTarget.on(cluster) as target,
+        FaultTarget.on_new_topic(cluster) as target,
     ):
         yield target
 
@@ -41,7 +41,7 @@ def target() -> Iterator[FaultTarget]:
 )
 def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) -> None:
     injector = Injector(target)
-    with injector.under(fault):
+    with injector.standing_fault(fault):
         target.cluster.node(fault.node).kill()
         start_all(target, [fault.node])
         assert any(line.startswith(f"{fault.node} has rules") for line in target.links.existing_rules())
@@ -53,7 +53,7 @@ def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) ->
 
 def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
     fault = OneLink(role="follower", peer="follower")
-    with Injector(target).under(fault):
+    with Injector(target).standing_fault(fault):
         leader = target.partition().leader
         [ends] = fault.severed_links
         assert ends == {name for name in target.cluster.brokers if target.id_of(name) != leader}
@@ -62,13 +62,13 @@ def test_the_link_between_two_followers_is_cut(target: FaultTarget) -> None:
 
 def test_two_limits_stand_side_by_side(target: FaultTarget) -> None:
     node = target.cluster.brokers[0]
-    target.links.limit(node, "one", target.cluster.controllers, 64)
-    target.links.limit(node, "other", target.cluster.brokers[1:], 128)
-    target.links.take(node, "one")
+    target.links.limit_rate(node, "one", target.cluster.controllers, 64)
+    target.links.limit_rate(node, "other", target.cluster.brokers[1:], 128)
+    target.links.remove_rules(node, "one")
     assert target.links.limit_counters(node, "one") is None
     assert target.links.limit_counters(node, "other") is not None
     assert target.links.existing_rules() == [f"{node} has rules of htb, other"]
-    target.links.take(node, "other")
+    target.links.remove_rules(node, "other")
     assert not target.links.existing_rules()
 
 
@@ -78,5 +78,5 @@ def test_what_was_half_put_is_taken_whole(target: FaultTarget) -> None:
     with pytest.raises(KitError, match="ended with 1"):
         target.links.place(node, "half", [dropped, Piece("false", "false"), dropped])
     assert target.links.existing_rules() == [f"{node} has rules of half"]
-    target.links.take(node, "half")
+    target.links.remove_rules(node, "half")
     assert not target.links.existing_rules()

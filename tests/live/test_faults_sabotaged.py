@@ -31,7 +31,7 @@ def target() -> Iterator[FaultTarget]:
     with Run.begin() as run:
         with (
             KRaftCluster(LAB, obtain_image("4.3.1"), run).boot() as cluster,
-            FaultTarget.on(cluster, min_insync_replicas="1") as found,
+            FaultTarget.on_new_topic(cluster, min_insync_replicas="1") as found,
         ):
             yield found
         assert run.end(connect()) == [], "a fault left something on the engine"
@@ -61,7 +61,7 @@ def test_a_zombie_that_was_never_frozen_is_noticed(target: FaultTarget, monkeypa
 
 
 def test_a_rule_that_is_not_applied_is_noticed(target: FaultTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Links, "put", lambda *_: None)
+    monkeypatch.setattr(Links, "add_rules", lambda *_: None)
     assert_noticed(soon(CutOffFromControllers()), target)
 
 
@@ -81,4 +81,4 @@ def assert_noticed(fault: Fault, target: FaultTarget) -> None:
     with pytest.raises(Unwitnessed, match=rf"{fault.name} of the {fault.role}.* shows: not within"):
         injector.inject(fault)
     assert injector.open == []
-    eventually(lambda: not target.lacking(), within=10, what="a whole target", state=target.states)
+    eventually(lambda: not target.why_unhealthy(), within=10, what="a whole target", state=target.states)

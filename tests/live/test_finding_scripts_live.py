@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.images import obtain_image
 from fixtures.images.base import base
-from fixtures.runs import quiet
+from fixtures.runs import discard_progress
 
 FOLDER = Path(__file__).parents[2] / "docs/findings"
 
@@ -46,7 +46,7 @@ def test_a_script_sees_what_its_page_says(name: str, version: str, code: int, cl
 
 def test_an_image_without_kafka_and_one_that_does_not_exist(client: docker.DockerClient) -> None:
     for image, message in (
-        (base(client, quiet), "is no image of Kafka"),
+        (base(client, discard_progress), "is no image of Kafka"),
         ("kafka-finding/none:0", "docker pull failed"),
     ):
         script = _begin("zombie-aborts-its-owner", "--image", image)

@@ -10,7 +10,7 @@ from fixtures.errors import ImageUnavailable, NotKafka
 from fixtures.images import Image, build, derive_image, from_home, from_image, layers, obtain_image
 from fixtures.images.base import base
 from fixtures.images.image import version_of
-from fixtures.runs import HOST_LABEL, Run, host_id, quiet
+from fixtures.runs import HOST_LABEL, Run, discard_progress, host_id
 from tests.support.clients_jar import clients_jar
 from tests.support.relabelled import relabelled
 
@@ -29,7 +29,7 @@ class TestARealImage:
         assert version_of(image.clients_jar) == VERSION
 
     def test_one_that_is_not_kafka(self, client: docker.DockerClient) -> None:
-        debian = base(client, quiet)
+        debian = base(client, discard_progress)
         with pytest.raises(NotKafka, match=r"holds no Kafka.*--kafka-home"):
             from_image(debian, client=client)
         assert _left(client) == []
@@ -60,7 +60,7 @@ class TestARealImage:
             changed = derive_image(image, files, {"KAFKA_OPTS": options}, other, run=run, client=client)
             assert len({image.jars, derived.jars, changed.jars}) == 3, "an agent is code of the build"
             assert sorted(run.end(client)) == [f"image {tag}", f"image {other}"]
-        assert layers.present(client, image.reference) is not None
+        assert layers.find_image(client, image.reference) is not None
 
     def test_one_of_a_users_own_jars(self, client: docker.DockerClient, tmp_path: Path) -> None:
         """A vendor's build names a version of its own, and is judged as the one that it is made from."""

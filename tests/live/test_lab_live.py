@@ -38,9 +38,9 @@ RIG: Rig[PartitionData, Partition] = Rig(LAB, prepared, Partition)
 
 def leaves_a_follower_dead(partition: Partition) -> Claims:
     """A frozen leader is succeeded; then the check ends while a follower is down."""
-    before, bench = partition.whole(), partition.bench
+    before, bench = partition.wait_until_whole(), partition.bench
     faults = bench.faults(partition.topic)
-    with faults.under(PausePastFencing()) as frozen:
+    with faults.standing_fault(PausePastFencing()) as frozen:
         after = partition.await_agreement([name for name in bench.brokers if name not in frozen.nodes])
     faults.inject(Kill(role="follower"))
     yield held_if(after.leader_epoch > before.leader_epoch, before, after)
@@ -51,7 +51,7 @@ broken: list[str] = []
 
 def freezes_a_broker_once(partition: Partition) -> Claims:
     """The first example does so behind the kit's back."""
-    state = partition.whole()
+    state = partition.wait_until_whole()
     if not broken:
         broken.append(partition.bench.brokers[0])
         partition.bench._live().node(broken[0]).pause()

@@ -118,7 +118,7 @@ class TestRealRegistry:
 
         monkeypatch.setattr(sources, "build_image", build)
         monkeypatch.setattr(sources, "own_tag", lambda version: f"kafka-conformance/test:{version}")
-        monkeypatch.setattr(maven, "jars", lambda *_: tmp_path)
+        monkeypatch.setattr(maven, "jar_directory", lambda *_: tmp_path)
         progress: list[str] = []
         image = obtain_image("3.4.0", client=client, progress=progress.append)
         client.images.remove(image.reference, force=True)

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.images import layers
 from fixtures.images.base import base
-from fixtures.runs import HOST_LABEL, Run, host_id, quiet, sweep
+from fixtures.runs import HOST_LABEL, Run, discard_progress, host_id, sweep
 from tests.support.run_process import another_process
 
 pytestmark = pytest.mark.docker
@@ -18,7 +18,7 @@ def test_the_engine_is_left_as_it_was(client: docker.DockerClient, state: Path) 
     tag = "kafka-conformance/test-sweep:1"
     with another_process() as (run_id, process), Run.begin() as alive:
         dead = Run.join(run_id)
-        image = base(client, quiet)
+        image = base(client, discard_progress)
         client.networks.create("kafka-conformance-test", labels=dead.labels)
         client.volumes.create("kafka-conformance-test", labels=dead.labels)
         bench = client.containers.create(image, ["sleep", "60"], labels=dead.labels, network="kafka-conformance-test")
@@ -29,7 +29,7 @@ def test_the_engine_is_left_as_it_was(client: docker.DockerClient, state: Path) 
         process.kill()
         process.wait()
         assert len(sweep(client)) == 4
-        assert layers.present(client, tag) is None
+        assert layers.find_image(client, tag) is None
         assert client.containers.get(kept.id).status == "created"
         assert len(alive.end(client)) == 1
     assert client.containers.list(all=True, filters={"label": f"{HOST_LABEL}={host_id()}"}) == []

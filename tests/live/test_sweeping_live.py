@@ -39,13 +39,13 @@ def prepared(bench: Bench) -> Swept:
     topics = new_topics(bench, [*turned, (ids[-1],), turned[0]])
     for place, topic in enumerate(topics):
         partition = Partition(bench, PartitionData(topic, 0))
-        partition.whole()
+        partition.wait_until_whole()
         for n in range(3 + place):
             partition.append(batch(f"value {n}".encode(), codec=Codec.LZ4 if place == 4 else Codec.NONE))
         if place == 0:
             partition.move_leader()
             partition.write(b"a value of another epoch")
-    group = bench.fresh("group")
+    group = bench.fresh_name("group")
     bench.eventually(lambda: commits(bench, group, topics), "offsets are committed")
     return Swept([(topic, 0) for topic in topics], group)
 
@@ -68,7 +68,7 @@ def requests(history: History) -> list[int]:
 def swept_on(version: str, run: Run, out: Path) -> History:
     """All turns on a cluster of its own."""
     with closing(Lab(Settings(versions=[version], out=str(out)), run, "gw0", {version: obtain_image(version)})) as lab:
-        standing = lab.standing(version, CLUSTER)
+        standing = lab.standing_cluster(version, CLUSTER)
         tape = lab.tape("sweep", standing)
         bench = lab.bench(tape, standing)
         swept = prepared(bench)

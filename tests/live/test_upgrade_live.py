@@ -22,9 +22,12 @@ pytestmark = pytest.mark.docker
 class TestTwoReleases:
     def test_what_coordinators_of_the_newer_release_wrote_is_read_after_the_way_back(self, run: Run) -> None:
         topology = Topology(name="two-releases", controllers=1, brokers=3, config=QUICK)
-        with KRaftCluster(topology, obtain_image("3.9.2"), run).boot() as cluster, FaultTarget.on(cluster) as target:
+        with (
+            KRaftCluster(topology, obtain_image("3.9.2"), run).boot() as cluster,
+            FaultTarget.on_new_topic(cluster) as target,
+        ):
             injector = Injector(target)
-            with injector.under(Upgrade(role="all nodes", to="4.3.1")):
+            with injector.standing_fault(Upgrade(role="all nodes", to="4.3.1")):
                 self._commit(target)
                 begun = self._producer(target)
             group = _coordinator(target, target.group, CoordinatorType.GROUP)
@@ -50,11 +53,14 @@ class TestTwoReleases:
         topology = Topology(
             name="old-level", controllers=3, brokers=3, config=QUICK, features={"metadata.version": "3.9-IV0"}
         )
-        with KRaftCluster(topology, obtain_image("4.3.1"), run).boot() as cluster, FaultTarget.on(cluster) as target:
+        with (
+            KRaftCluster(topology, obtain_image("4.3.1"), run).boot() as cluster,
+            FaultTarget.on_new_topic(cluster) as target,
+        ):
             injector = Injector(target)
             with pytest.raises(Unwitnessed):  # the act left out
                 injector.inject(without_effect(Upgrade(role="leader", to="3.9.2")))
-            with injector.under(Upgrade(role="leader", to="3.9.2")) as injected:
+            with injector.standing_fault(Upgrade(role="leader", to="3.9.2")) as injected:
                 assert injected.witness["release"][injected.nodes[0]] == ["4.3.1", "3.9.2"]
 
 

@@ -382,14 +382,14 @@ class TestGroups:
         for version in versions(client, "OffsetFetch", start=1):
             named = topic if version >= 10 else Topic(topic.name)
             answer = client.offset_fetch(group, [(named, 1)], require_stable=version >= 7, version=version)
-            found = answer.only
+            found = answer.only_partition
             assert (answer.error, found.error, found.offset, found.metadata) == (0, 0, 10 * newest + 1, "m")
             assert found.leader_epoch == (4 if version >= 5 else -1)
             assert (found.topic, found.topic_id) == ((None, topic.id) if version >= 10 else (topic.name, None))
             if version >= 2:
                 assert len(client.offset_fetch(group, version=version).partitions) == 2
         with pytest.raises(KitError):
-            assert client.offset_fetch(group).only
+            assert client.offset_fetch(group).only_partition
 
     def test_a_classic_member(self, client: NodeClient, topic: Topic) -> None:
         group = coordinated(client, f"{topic.name}-classic")
@@ -454,7 +454,7 @@ class TestGroups:
         own = client.consumer_group_heartbeat(group, "m", epoch, owned=both)
         assert (own.error, own.member_epoch) == (Error.NONE, epoch)
         served = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=epoch)
-        assert (served.error, served.only.offset) == (Error.NONE, -1)
+        assert (served.error, served.only_partition.offset) == (Error.NONE, -1)
         stale = client.offset_fetch(group, [(topic, 0)], member_id="m", epoch=99)
         assert (stale.error, stale.partitions) == (Error.STALE_MEMBER_EPOCH, ())
         left = client.consumer_group_heartbeat(group, "m", LEAVE)

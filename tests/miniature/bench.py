@@ -82,7 +82,7 @@ class MiniClient(NodeClient):
     def name_of(self, api_key: int) -> str:
         return NAMES.get(api_key, str(api_key))
 
-    def carries(self, api: str, field: str, version: int) -> bool:
+    def has_field(self, api: str, field: str, version: int) -> bool:
         return True
 
 
@@ -200,7 +200,7 @@ class Miniature:
     def now(self) -> Moment:
         return Moment(self.cluster.seconds, self.cluster.unix_ms)
 
-    def late(self, since: float) -> float:
+    def seconds_late(self, since: float) -> float:
         """The logical clock is never late."""
         return 0.0
 
@@ -216,10 +216,10 @@ class Miniature:
                 return answer
             if self.cluster.seconds >= ends:
                 text = f"{what}: not within {within:g} s. {'; '.join(self.cluster.lacking())}"
-                raise Overdue(text, due=due, within=within, late=self.late(0.0))
+                raise Overdue(text, due=due, within=within, late=self.seconds_late(0.0))
             self.cluster.tick()
 
-    def together(self, actions: Sequence[Callable[[], None]]) -> None:
+    def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
         """In their order: nothing here happens at the same time."""
         for action in actions:
             action()

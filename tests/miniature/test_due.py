@@ -31,10 +31,10 @@ def loses_its_leader(partition: Partition) -> Claims:
     """The leader dies, and comes back."""
     yield held_if(True, row=ROW, case="fetch")
     partition.write(b"a")
-    with partition.bench.faults(partition.topic).under(Kill(role="leader")):
+    with partition.bench.faults(partition.topic).standing_fault(Kill(role="leader")):
         after = partition.await_agreement(["broker-2", "broker-3"])
         yield held_if(after.leader_epoch > 0, row=ROW, case="fetch")
-    partition.whole()
+    partition.wait_until_whole()
 
 
 def asks_for_the_end_of_an_epoch(partition: Partition) -> Claims:

@@ -42,7 +42,7 @@ def values(node: NodeClient, partition: Partition) -> list[tuple[int, int, bytes
 
 
 def ends(partition: Partition, epochs: range) -> list[tuple[int, int]]:
-    state = partition.whole()
+    state = partition.wait_until_whole()
     asked = [partition.leader().offset_for_leader_epoch(partition.name, 0, epoch) for epoch in epochs]
     assert {answer.error for answer in asked} == {Error.NONE}, state
     return [(answer.leader_epoch, answer.end_offset) for answer in asked]
@@ -83,10 +83,10 @@ def test_the_leader_stamps_whatever_the_producer_wrote(bench: Bench, partition: 
 def test_a_high_watermark_lags_behind_the_log_end_on_followers(bench: Bench, partition: Partition) -> None:
     leader = partition.leader()
     leader.produce(partition.topic, 0, batch(b"a"), acks=1)
-    seen = [leader.fetch(partition.at(0)).high_watermark for _ in range(8)]
+    seen = [leader.fetch(partition.fetch_from(0)).high_watermark for _ in range(8)]
     assert seen[0] == 0
     assert seen[-1] == 1
-    followers = [bench.node(id).fetch(partition.at(0)).high_watermark for id in (2, 3)]
+    followers = [bench.node(id).fetch(partition.fetch_from(0)).high_watermark for id in (2, 3)]
     assert followers == [0, 0], "they hear of it with the next record, or when their fetch has waited for long"
     assert leader.list_offsets(partition.name, 0, LATEST, replica_id=DEBUGGER).offset == 1
 
@@ -99,7 +99,7 @@ def test_acks_all_is_refused_while_too_few_are_in_sync(bench: Bench, partition: 
     faults.inject(second)
     assert bench.node(1).produce(partition.topic, 0, batch(b"a")).error is Error.NOT_ENOUGH_REPLICAS
     assert bench.node(1).produce(partition.topic, 0, batch(b"a"), acks=1).error is Error.NONE
-    assert bench.node(1).fetch(partition.at(0)).high_watermark == 0
+    assert bench.node(1).fetch(partition.fetch_from(0)).high_watermark == 0
     faults.heal_all()
     assert at_rest(partition)
 
@@ -113,7 +113,7 @@ def test_a_write_without_acks_is_there_all_the_same(bench: Bench, partition: Par
 def test_who_does_not_lead_or_host_says_so(bench: Bench) -> None:
     partition = new_partition(bench, (1, 2))
     assert bench.node(2).produce(partition.topic, 0, batch(b"a")).error is Error.NOT_LEADER_OR_FOLLOWER
-    assert bench.node(3).fetch(partition.at(0)).error is Error.NOT_LEADER_OR_FOLLOWER
+    assert bench.node(3).fetch(partition.fetch_from(0)).error is Error.NOT_LEADER_OR_FOLLOWER
     assert bench.node(3).list_offsets("nothing", 0).error is Error.UNKNOWN_TOPIC_OR_PARTITION
     assert bench.node(2).list_offsets(partition.name, 0).error is Error.NOT_LEADER_OR_FOLLOWER
     assert bench.node(2).list_offsets(partition.name, 0, replica_id=DEBUGGER).error is Error.NONE
@@ -135,18 +135,18 @@ def test_offsets_are_listed_with_the_epoch_of_what_they_name(bench: Bench, parti
 
 def test_another_epoch_is_refused_first_of_all(bench: Bench, partition: Partition) -> None:
     partition.move_leader()
-    state = partition.whole()
+    state = partition.wait_until_whole()
     follower = next(id for id in state.replicas if id != state.leader)
     errors = {0: Error.FENCED_LEADER_EPOCH, 2: Error.UNKNOWN_LEADER_EPOCH}
     for cur, error in errors.items():
         for id in (state.leader, follower):
             node = bench.node(id)
-            fetched = node.fetch(partition.at(0, current_leader_epoch=cur))
+            fetched = node.fetch(partition.fetch_from(0, current_leader_epoch=cur))
             assert (fetched.error, fetched.high_watermark) == (error, -1)
             assert node.list_offsets(partition.name, 0, current_leader_epoch=cur).error is error
             assert node.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=cur).error is error
     assert bench.node(follower).offset_for_leader_epoch(partition.name, 0, 0).error is Error.NOT_LEADER_OR_FOLLOWER
-    assert bench.node(follower).fetch(partition.at(0, current_leader_epoch=1)).error is Error.NONE
+    assert bench.node(follower).fetch(partition.fetch_from(0, current_leader_epoch=1)).error is Error.NONE
 
 
 def test_the_ends_of_epochs_are_those_of_the_catalogue(bench: Bench, partition: Partition) -> None:
@@ -171,14 +171,14 @@ def test_positions_in_an_ended_epoch_diverge_and_those_out_of_range_do_not(bench
     partition.write(b"c")
     leader = partition.leader()
     answers_so_far = {
-        at: leader.fetch(partition.at(at, last_fetched_epoch=last)) for at, last in ((2, 0), (3, 0), (4, 1))
+        at: leader.fetch(partition.fetch_from(at, last_fetched_epoch=last)) for at, last in ((2, 0), (3, 0), (4, 1))
     }
     assert answers_so_far[2].diverging_epoch is None
     assert [record.value for one in answers_so_far[2].batches for record in one.records] == [b"c"]
     assert answers_so_far[3].diverging_epoch == EpochAndOffset(0, 2)
     assert answers_so_far[4].diverging_epoch == EpochAndOffset(1, 3)
-    assert leader.fetch(partition.at(4)).error is Error.OFFSET_OUT_OF_RANGE
-    assert leader.fetch(partition.at(1, last_fetched_epoch=7)).error is Error.OFFSET_OUT_OF_RANGE
+    assert leader.fetch(partition.fetch_from(4)).error is Error.OFFSET_OUT_OF_RANGE
+    assert leader.fetch(partition.fetch_from(1, last_fetched_epoch=7)).error is Error.OFFSET_OUT_OF_RANGE
 
 
 def test_a_trimmed_history_gives_consistent_answers(bench: Bench, partition: Partition) -> None:
@@ -189,8 +189,8 @@ def test_a_trimmed_history_gives_consistent_answers(bench: Bench, partition: Par
     assert leader.delete_records(partition.name, 0, 3).low_watermark == 3
     assert (leader.list_offsets(partition.name, 0, EARLIEST).offset) == 3
     assert ends(partition, range(3)) == [(0, 3), (1, 4), (-1, -1)]
-    assert leader.fetch(partition.at(2, last_fetched_epoch=0)).error is Error.OFFSET_OUT_OF_RANGE
-    assert leader.fetch(partition.at(4, last_fetched_epoch=0)).diverging_epoch == EpochAndOffset(0, 3)
+    assert leader.fetch(partition.fetch_from(2, last_fetched_epoch=0)).error is Error.OFFSET_OUT_OF_RANGE
+    assert leader.fetch(partition.fetch_from(4, last_fetched_epoch=0)).diverging_epoch == EpochAndOffset(0, 3)
     assert leader.delete_records(partition.name, 0, 9).error is Error.OFFSET_OUT_OF_RANGE
     assert leader.delete_records(partition.name, 0, -1).low_watermark == 4
     assert at_rest(partition)
@@ -205,12 +205,12 @@ def test_a_follower_is_impersonated(bench: Bench, partition: Partition) -> None:
     leader = bench.node(1)
     leader.produce(partition.topic, 0, batch(b"b"), acks=1)
     for id in (2, 3):
-        leader.fetch(partition.at(2, current_leader_epoch=5), FetchOptions(replica_id=id))
-    assert leader.fetch(partition.at(0)).high_watermark == 1
+        leader.fetch(partition.fetch_from(2, current_leader_epoch=5), FetchOptions(replica_id=id))
+    assert leader.fetch(partition.fetch_from(0)).high_watermark == 1
     for id in (2, 3):
-        leader.fetch(partition.at(2, current_leader_epoch=0), FetchOptions(replica_id=id))
-    assert leader.fetch(partition.at(0)).high_watermark == 2
-    assert leader.fetch(partition.at(2), FetchOptions(replica_id=77)).error is Error.NOT_LEADER_OR_FOLLOWER
+        leader.fetch(partition.fetch_from(2, current_leader_epoch=0), FetchOptions(replica_id=id))
+    assert leader.fetch(partition.fetch_from(0)).high_watermark == 2
+    assert leader.fetch(partition.fetch_from(2), FetchOptions(replica_id=77)).error is Error.NOT_LEADER_OR_FOLLOWER
     bench.heal_all()
 
 
@@ -225,10 +225,10 @@ def test_a_stale_leader_commits_nothing_and_its_tail_is_cut(bench: Bench, partit
     faults.inject(cut)
     old, new = bench.node(1), partition.await_agreement(["broker-2", "broker-3"])
     assert old.offset_for_leader_epoch(partition.name, 0, 0, current_leader_epoch=0).error is Error.NONE
-    assert old.fetch(partition.at(0, current_leader_epoch=1)).error is Error.UNKNOWN_LEADER_EPOCH
+    assert old.fetch(partition.fetch_from(0, current_leader_epoch=1)).error is Error.UNKNOWN_LEADER_EPOCH
     assert old.produce(partition.topic, 0, batch(b"doomed"), acks=1).error is Error.NONE
     assert old.produce(partition.topic, 0, batch(b"too"), acks=-1).error is Error.REQUEST_TIMED_OUT
-    assert old.fetch(partition.at(0)).high_watermark == 1
+    assert old.fetch(partition.fetch_from(0)).high_watermark == 1
     bench.node(new.leader).produce(partition.topic, 0, batch(b"kept"), acks=-1)
     assert values(old, partition) == [(0, 0, b"a"), (1, 0, b"doomed"), (2, 0, b"too")]
     faults.heal(cut)
@@ -246,8 +246,8 @@ def test_an_unclean_election_loses_what_was_acknowledged(bench: Bench) -> None:
     injected = faults.inject(unclean)
     assert injected.witness["last ISR"] == [1]
     leader = bench.node(injected.witness["leader"][1])
-    assert leader.fetch(partition.at(6)).error is Error.OFFSET_OUT_OF_RANGE
-    assert leader.fetch(partition.at(6, last_fetched_epoch=0)).diverging_epoch == EpochAndOffset(0, 2)
+    assert leader.fetch(partition.fetch_from(6)).error is Error.OFFSET_OUT_OF_RANGE
+    assert leader.fetch(partition.fetch_from(6, last_fetched_epoch=0)).diverging_epoch == EpochAndOffset(0, 2)
     faults.heal(unclean)
     assert at_rest(partition)
     assert [offset for offset, _, _ in values(bench.node(1), partition)] == [0, 1]
@@ -255,7 +255,7 @@ def test_an_unclean_election_loses_what_was_acknowledged(bench: Bench) -> None:
 
 def test_a_replica_without_a_map_falls_back_to_its_watermark(bench: Bench, partition: Partition) -> None:
     partition.write(b"a", b"b")
-    with bench.faults(partition.topic).under(RemoveEpochCheckpoint(role="follower", clean=True)):
+    with bench.faults(partition.topic).standing_fault(RemoveEpochCheckpoint(role="follower", clean=True)):
         pass
     assert at_rest(partition)
 
@@ -265,9 +265,9 @@ def test_alternating_tails_converge(bench: Bench) -> None:
     partition = a_partition(bench, min_insync_replicas="1")
     partition.write(b"a")
     for number in range(4):
-        state = partition.whole()
+        state = partition.wait_until_whole()
         leader = bench.node(state.leader)
-        with bench.faults(partition.topic).under(Isolate(role="leader")):
+        with bench.faults(partition.topic).standing_fault(Isolate(role="leader")):
             for tail in range(number):
                 leader.produce(partition.topic, 0, batch(b"tail %d" % tail), acks=1)
             others = [bench.name_of(id) for id in state.replicas if id != state.leader]
@@ -300,7 +300,7 @@ def test_elections_that_are_not_to_be_had(bench: Bench, partition: Partition) ->
 
     assert elected(ElectionType.PREFERRED) is Error.ELECTION_NOT_NEEDED
     assert elected(ElectionType.UNCLEAN) is Error.ELECTION_NOT_NEEDED
-    with bench.faults(partition.topic).under(Kill(role="leader")):
+    with bench.faults(partition.topic).standing_fault(Kill(role="leader")):
         partition.await_agreement(["broker-2", "broker-3"])
         found = bench.node(2).elect_leaders([(partition.name, 0)], ElectionType.PREFERRED).partitions[0].error
     assert found is Error.PREFERRED_LEADER_NOT_AVAILABLE
@@ -309,8 +309,8 @@ def test_elections_that_are_not_to_be_had(bench: Bench, partition: Partition) ->
 def test_a_leaderless_partition_raises_the_epoch_twice(bench: Bench) -> None:
     partition = new_partition(bench, (1,))
     with bench.processes.down("broker-1"):
-        bench.eventually(lambda: partition.state("broker-2").leader == -1, "no leader")
-        assert partition.state("broker-2").leader_epoch == 1
+        bench.eventually(lambda: partition.state_by("broker-2").leader == -1, "no leader")
+        assert partition.state_by("broker-2").leader_epoch == 1
     assert partition.await_agreement().leader_epoch == 2
 
 
@@ -321,9 +321,9 @@ def test_committed_offsets_come_back_with_their_epoch(bench: Bench, partition: P
     coordinator = bench.node(bench.node(1).find_coordinator("group").node_id)
     committed = coordinator.offset_commit("group", [NewOffset(partition.topic, 0, 7, 3)])
     assert committed.all_answered(Error.NONE)
-    found = coordinator.offset_fetch("group", [(partition.topic, 0)]).only
+    found = coordinator.offset_fetch("group", [(partition.topic, 0)]).only_partition
     assert (found.offset, found.leader_epoch) == (7, 3)
-    assert coordinator.offset_fetch("other", [(Topic(partition.name), 0)]).only.offset == -1
+    assert coordinator.offset_fetch("other", [(Topic(partition.name), 0)]).only_partition.offset == -1
 
 
 # --- the clock
@@ -334,7 +334,7 @@ def test_the_same_questions_get_the_same_answers() -> None:
         bench = a_bench()
         partition = a_partition(bench, min_insync_replicas="2")
         partition.append(batch(b"a", timestamp=NOW))
-        with bench.faults(partition.topic).under(PausedZombie(role="leader")):
+        with bench.faults(partition.topic).standing_fault(PausedZombie(role="leader")):
             pass
         at_rest(partition)
         return [getattr(event, "value", None) for event in bench.tape.history.events]

@@ -63,7 +63,7 @@ class Executor(TopicAdministration[steps.Step]):
         batch = NewBatch((NewRecord(b"value"),), timestamp=step.timestamp)
         self.roles.node("anchor-0", "leader").produce(self.anchor, 0, batch)
 
-    def around(self, on: str) -> tuple[Topic, int]:
+    def partition_for_fault(self, on: str) -> tuple[Topic, int]:
         return self.anchor, 0
 
     def before_fault(self) -> None:
@@ -73,7 +73,7 @@ class Executor(TopicAdministration[steps.Step]):
         self.roles.refresh()
 
     def read_everything(self) -> None:
-        self.roles.state("anchor-0")
+        self.roles.partition_state("anchor-0")
 
     def before_rest(self, *, healed: bool) -> None:
         self.rested.append("healed" if healed else "unhealed")
@@ -203,11 +203,11 @@ def test_after_a_fault_that_did_not_heal_no_step_is_run(example: Example, monkey
     example.take(KILL_FOLLOWER, steps.Heal(), Write())
     assert example.calls("produce") == []
     with pytest.raises(Unhealed, match="it stays broken"):
-        example.executor.rest()
+        example.executor.bring_to_rest()
     assert example.executor.rested == ["unhealed", "asked", "at rest"]
     # That the cluster does not agree is for the judges, whatever became of the fault.
     example.executor.agreement = False
-    example.executor.rest()
+    example.executor.bring_to_rest()
 
 
 def test_where_there_was_no_time_left_to_heal_nothing_is_read(
@@ -222,7 +222,7 @@ def test_where_there_was_no_time_left_to_heal_nothing_is_read(
     monkeypatch.setattr(example.executor.faults, "heal", cut_off)
     example.take(KILL_FOLLOWER, steps.Heal())
     with pytest.raises(Unhealed, match="stop healed"):
-        example.executor.rest()
+        example.executor.bring_to_rest()
     assert example.executor.rested == []
 
 
@@ -230,14 +230,14 @@ def test_where_there_was_no_time_left_to_heal_nothing_is_read(
 
 
 def test_at_rest_all_is_healed_before_the_cluster_has_to_agree(example: Example) -> None:
-    example.take(KILL_LEADER).executor.rest()
+    example.take(KILL_LEADER).executor.bring_to_rest()
     assert len(example.faults("heal")) == 1
     assert example.executor.rested == ["healed", "asked", "at rest"]
 
 
 def test_a_cluster_that_does_not_agree_is_asked_nothing_more(example: Example) -> None:
     example.executor.agreement = False
-    example.executor.rest()
+    example.executor.bring_to_rest()
     assert example.executor.rested == ["healed", "asked"]
 
 
@@ -352,7 +352,7 @@ def test_leaders_are_noted_before_a_fault_without_waiting_for_an_election(monkey
     monkeypatch.setattr(Bench, "eventually", waits)
     roles.remember_leaders()
     with pytest.raises(AssertionError, match="waits for a leader of one-0"):
-        roles.state("one-0")
+        roles.partition_state("one-0")
 
 
 def test_one_look_serves_all_roles(example: Example) -> None:
@@ -360,16 +360,18 @@ def test_one_look_serves_all_roles(example: Example) -> None:
     with roles.one_look():
         looked = len(example.calls("metadata"))
         for _ in range(3):
-            assert roles.state("anchor-0").leader == example.executor.bench.id_of(roles.node("anchor-0", "leader").node)
+            assert roles.partition_state("anchor-0").leader == example.executor.bench.id_of(
+                roles.node("anchor-0", "leader").node
+            )
         assert len(example.calls("metadata")) == looked
-    roles.state("anchor-0")
+    roles.partition_state("anchor-0")
     assert len(example.calls("metadata")) > looked
 
 
 def test_elections_of_all_partitions_are_awaited_once_after_a_fault(example: Example) -> None:
     """Topics of one replica each, on the broker that is killed."""
     bench, roles = example.executor.bench, example.executor.roles
-    leader = roles.state("anchor-0").leader
+    leader = roles.partition_state("anchor-0").leader
     for name in ("one", "other"):
         bench.node(leader).create_topics([NewTopic(name, ((leader,),))])
         roles.add(f"{name}-0", name, 0)
@@ -378,16 +380,16 @@ def test_elections_of_all_partitions_are_awaited_once_after_a_fault(example: Exa
     def looks(on: str) -> int:
         before = len(example.calls("metadata"))
         with pytest.raises(Absent, match=f"{on} has no leader"):
-            roles.state(on)
+            roles.partition_state(on)
         return len(example.calls("metadata")) - before
 
     assert looks("one-0") > 10 > looks("other-0") > 0
-    assert roles.state("anchor-0").leader != leader
+    assert roles.partition_state("anchor-0").leader != leader
 
 
 def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     roles = Executor(mini_bench(MiniCluster())).roles
-    newest = roles.state("anchor-0")
+    newest = roles.partition_state("anchor-0")
 
     def described(leader: int, isr: tuple[int, ...], *down: str) -> list[str]:
         state = msgspec.structs.replace(newest, leader=leader, isr=isr)

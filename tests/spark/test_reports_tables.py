@@ -25,7 +25,7 @@ from reports.insights import (
     assemble_insights,
     encode_insights,
 )
-from reports.pool.cells import SHOWN, wavering, ways
+from reports.pool.cells import SHOWN, distinct_violations, wavering
 from reports.pool.cells import observations as observed
 from reports.pool.counts import sum_lines
 from reports.pool.shape import spark_schema
@@ -72,7 +72,7 @@ def test_violations_are_told_apart_as_far_as_entries_do(spark: SparkSession) -> 
     ]
 
     def ways_of(*entries: Deviation) -> list[tuple[str, str, list[str]]]:
-        found = ways(_observed(spark, *lines), entries).orderBy("requirement", "place").collect()
+        found = distinct_violations(_observed(spark, *lines), entries).orderBy("requirement", "place").collect()
         return [(row["requirement"], row["detail"], row["deeds"]) for row in found]
 
     assert ways_of() == []

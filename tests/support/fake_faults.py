@@ -75,7 +75,7 @@ class FakeTarget:
         )
         return Snapshot(partition=partition, controller=self.controller, group_coordinator=2, transaction_coordinator=3)
 
-    def lacking(self) -> list[str]:
+    def why_unhealthy(self) -> list[str]:
         return self.lacks
 
     def due(self) -> Due:
@@ -121,7 +121,7 @@ class Recorded(Fault, kw_only=True, tag="recorded"):
     def availability(self, target: Any) -> Availability:
         return AVAILABLE if self.possible else Availability("it cannot be")
 
-    def aim(self, target: Any, *, amid: bool = False) -> None:
+    def aim_at(self, target: Any, *, amid: bool = False) -> None:
         self.target = target
         self.amid = amid
         self.before = target.snapshot()
@@ -171,8 +171,8 @@ class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
     def links(self) -> list[Link]:
         return [Link(*ends) for ends in self.cut]
 
-    def aim(self, target: Any, *, amid: bool = False) -> None:
-        super().aim(target, amid=amid)
+    def aim_at(self, target: Any, *, amid: bool = False) -> None:
+        super().aim_at(target, amid=amid)
         self.hit = self.links()
 
 

@@ -64,7 +64,7 @@ class FakeWatch:
         self.deleted.append(infix)
         return []
 
-    def lacking(self) -> list[str]:
+    def why_unhealthy(self) -> list[str]:
         self.asked += 1
         return self.lacks
 

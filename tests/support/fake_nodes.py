@@ -42,7 +42,7 @@ class FakeClient(NodeClient):
         newest = self._nodes.newest.get(api, 0)
         return version if version is not None else min(newest, newest if at_most is None else at_most)
 
-    def carries(self, api: str, field: str, version: int) -> bool:
+    def has_field(self, api: str, field: str, version: int) -> bool:
         return False
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:

@@ -17,7 +17,7 @@ from fixtures.runs import Run
 def test_it_holds_a_partition_and_a_frozen_broker() -> None:
     run = Run.begin()
     cluster = KRaftCluster(LAB, obtain_image("4.3.1"), run).boot()
-    injector = Injector(FaultTarget.on(cluster))
+    injector = Injector(FaultTarget.on_new_topic(cluster))
     injector.inject(CutOffFromControllers(role="leader"))
     injector.inject(PausePastFencing(role="follower"))
     Path(os.environ["HELD_PARTITION_SIGN"]).write_text(run.id)

@@ -42,7 +42,7 @@ class Log:
 
 
 def prepared(bench: Bench) -> LogData:
-    topic = bench.fresh("topic")
+    topic = bench.fresh_name("topic")
     return LogData(topic, bench.node("broker-1").list_offsets(topic, 0).offset)
 
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from fixtures.images import maven
-from fixtures.runs import quiet
+from fixtures.runs import discard_progress
 
 _VERSION_FILE = "kafka/kafka-version.properties"
 
@@ -17,7 +17,7 @@ def relabelled(home: Path, version: str, jar_version: str) -> Path:
     """The released jars of `version` in `home`, a folder that is made, under the name `jar_version`."""
     libs = home / "libs"
     libs.mkdir(parents=True)
-    for jar in maven.jars(version, quiet).glob("*.jar"):
+    for jar in maven.jar_directory(version, discard_progress).glob("*.jar"):
         named = libs / jar.name.replace(f"-{version}.jar", f"-{jar_version}.jar")
         if jar.name == f"kafka-clients-{version}.jar":
             _rewritten(jar, named, version, jar_version)

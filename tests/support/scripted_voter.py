@@ -351,7 +351,7 @@ class VoterClient(NodeClient):
     def choose(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
         return HIGHEST[api] if version is None else version
 
-    def carries(self, api: str, field: str, version: int) -> bool:
+    def has_field(self, api: str, field: str, version: int) -> bool:
         return True
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
@@ -385,7 +385,7 @@ class VoterCluster:
     def now(self) -> Moment:
         return Moment(self.voter.now, int(self.voter.now * 1000))
 
-    def late(self, since: float) -> float:
+    def seconds_late(self, since: float) -> float:
         return self._late
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:

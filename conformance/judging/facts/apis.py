@@ -65,7 +65,7 @@ class Items(msgspec.Struct, frozen=True):
     within: str = ""
     group: str = ""
 
-    def of(self, message: Plain) -> Sequence[Any] | None:
+    def items_in(self, message: Plain) -> Sequence[Any] | None:
         """Return the items of a message; None where it has null in place of a list."""
         found: Any = message[self.field] if self.field else message
         if self.within:
@@ -225,7 +225,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     if op not in BATCHES or recorded is None or (op in _EXEMPT and _is_exempt(request, answer)):
         return
     asked, answered = BATCHES[op]
-    items, parts = asked.of(recorded), answered.of(at.answer.value)
+    items, parts = asked.items_in(recorded), answered.items_in(at.answer.value)
     if items is None or parts is None or not (items or parts) or _is_of_the_whole(answered, answer, items, at):
         return
     if len(items) == len(parts) == 1 and _is_same(asked.name_of(items[0]), answered.name_of(parts[0])):

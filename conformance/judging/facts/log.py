@@ -101,14 +101,14 @@ class FetchResult(Exchange, frozen=True, gc=False):
         inside = max(self.fetch_offset, self.log_start) <= offset and self.diverging is None
         return inside and (self.full or offset < self.high_watermark)
 
-    def at(self, offset: int) -> ReplicaBatch | None:
+    def batch_at(self, offset: int) -> ReplicaBatch | None:
         """Return the batch that covers an offset."""
         place = bisect_left(self.batches, offset, key=by_last)
         found = self.batches[place] if place < len(self.batches) else None
         return found if found is not None and found.base <= offset else None
 
     def value_at(self, offset: int) -> bytes | None:
-        batch = self.at(offset)
+        batch = self.batch_at(offset)
         return batch.value_at(offset) if batch is not None else None
 
 
@@ -152,7 +152,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     """True if no answer came in time. Any other request of unknown outcome lost its connection."""
 
     @property
-    def last(self) -> int:
+    def last_offset(self) -> int:
         """The offset of the last record, if the batch was acknowledged."""
         return self.offset + len(self.values) - 1
 

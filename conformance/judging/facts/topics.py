@@ -129,7 +129,7 @@ class Described(Exchange, frozen=True, gc=False):
     def shows(self, key: str) -> bool:
         return self.keys is None or key in self.keys
 
-    def own(self, key: str) -> str | None:
+    def own_value(self, key: str) -> str | None:
         """Return the value that is set on the resource itself; None if its default applies."""
         value, source = self.values.get(key, (None, -1))
         return value if source == self.resource.own_source else None

@@ -17,5 +17,5 @@ class DescriptionStory(Story):
         super().__init__(name, timeline)
         self.described: list[Description] = []
 
-    def take(self, fact: Description) -> None:
+    def add_fact(self, fact: Description) -> None:
         self.described.append(fact)

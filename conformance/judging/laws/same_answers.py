@@ -193,7 +193,7 @@ CHANGED: dict[str, Callable[[SweepAtRest, About, About], Plain | None]] = {
 def _may_refuse_zstd(sweep: SweepAtRest, one: About, best: About) -> bool:
     """True for a Fetch of a zstd topic in a version without it (KIP-110). Any broker may answer so at once."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
-    holds = ZSTD in codecs or best.item[0] in sweep.zstd
+    holds = ZSTD in codecs or best.item[0] in sweep.zstd_topics
     return one.op == "fetch_many" and one.version < ZSTD_FROM and holds
 
 

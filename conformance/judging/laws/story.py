@@ -19,7 +19,7 @@ class WireStory(Story):
         self.pairings: list[Pairing] = []
         self.error_codes: list[ErrorCodes] = []
 
-    def take(self, fact: Pairing | ErrorCodes) -> None:
+    def add_fact(self, fact: Pairing | ErrorCodes) -> None:
         if isinstance(fact, Pairing):
             self.pairings.append(fact)
         else:

@@ -195,7 +195,7 @@ class SweepAtRest:
         }
 
     @cached_property
-    def zstd(self) -> set[str]:
+    def zstd_topics(self) -> set[str]:
         """The topics whose compression.type makes leaders compress with zstd."""
         described = (one for one in self.answers if one.op == "describe_configs_many" and one.error == NONE)
         wanted = ("compression.type", "zstd")
@@ -240,7 +240,7 @@ def _spans(noted: Sequence[AnyEvent]) -> Iterator[tuple[int, int]]:
 
 def _read(history: History, timeline: Timeline, begin: int, end: int) -> SweepAtRest | None:
     events = history.events[begin + 1 : end]
-    undisturbed = not timeline.standing(begin, end) and not timeline.fault_between(begin, end)
+    undisturbed = not timeline.faults_standing(begin, end) and not timeline.fault_between(begin, end)
     if not undisturbed or any(isinstance(event, Call) and event.op not in SWEPT for event in events):
         return None
     answers = [about for event in events if isinstance(event, Answer) for about in _items_of(history, event)]
@@ -274,9 +274,9 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
     if answer.outcome != "ok":
         return
     asked, answered = BATCHES[call.op]
-    items, value, version = asked.of(call.request) or (), answer.value, answer.value["version"]
+    items, value, version = asked.items_in(call.request) or (), answer.value, answer.value["version"]
     outer = {name: one for name, one in call.request.items() if name not in (asked.field, "version")}
-    parts = [(answered.name_of(part), part) for part in answered.of(value) or ()]
+    parts = [(answered.name_of(part), part) for part in answered.items_in(value) or ()]
     for item in items:
         name, id, rest = asked.name_of(item)
         own = next((part for (n, i, r), part in parts if r == rest and (n == name if n else i == id)), None)

@@ -52,14 +52,14 @@ class Shown(NamedTuple):
     def claims(self, case: str) -> Iterator[Claim]:
         """Judge the offset that the answer shows."""
         if self.is_legal:
-            yield from [Finding(True, case, self.by)] if not self.excuse else []
+            yield from [Finding(True, case, self.shown_by)] if not self.excuse else []
         elif self.excuse is not None and self.is_older:
             yield Excuse(self.excuse, case)
         else:
-            yield Finding(False, case, self.by, str(self), "lost-commit")
+            yield Finding(False, case, self.shown_by, str(self), "lost-commit")
 
     @property
-    def by(self) -> tuple[int, int]:
+    def shown_by(self) -> tuple[int, int]:
         return self.last.event, self.fetch.event
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
             and not span.effects.every_broker
             and (span.effects.idles_processes or brokers.issuperset(span.nodes))
         )
-        for span in story.timeline.standing(fetch.asked, fetch.event)
+        for span in story.timeline.faults_standing(fetch.asked, fetch.event)
     )
 
 
@@ -166,7 +166,7 @@ def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedO
     The commit is on the coordinator that handled it and on all replicas in sync with it. It can be lost only by damage to that
     node or to the one that answers the fetch, or by an unclean election in __consumer_offsets.
     """
-    took, spans = _coordinator(story, commit), story.timeline.standing(commit.asked, fetch.event)
+    took, spans = _coordinator(story, commit), story.timeline.faults_standing(commit.asked, fetch.event)
     mine = (s for s in spans if s.effects.every_partition or s.partition.startswith(OFFSETS_TOPIC))
     return not any(s.effects.elects_uncleanly or _damages(s, took, fetch.node) for s in mine)
 

@@ -30,7 +30,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
     proof: int
 
     @property
-    def wrong(self) -> str:
+    def uncommitted_records(self) -> str:
         """The uncommitted records that the answer certainly contained, in words; empty if it contained none."""
         if self.beyond is None or not self.proof:
             return ""
@@ -42,7 +42,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
         return self.beyond is not None and not self.proof
 
     @property
-    def by(self) -> tuple[int, ...]:
+    def shown_by(self) -> tuple[int, ...]:
         return (self.read.event, self.proof) if self.proof else (self.read.event,)
 
 
@@ -56,7 +56,7 @@ class ConsumerReads:
         self._own_logs = story.derive(ReplicaLogs)
 
     @cached_property
-    def all(self) -> list[ConsumerRead]:
+    def all_reads(self) -> list[ConsumerRead]:
         found: list[ConsumerRead] = []
         for place, read in enumerate(self.story.reads if self.story.name != METADATA_PARTITION else ()):
             if read.by_consumer and read.diverging is None:
@@ -67,7 +67,7 @@ class ConsumerReads:
         return found
 
     def _has_more(self, read: FetchResult) -> bool:
-        own = self._own_logs.of(read) if self.story.full_reads else None
+        own = self._own_logs.log_of_responder(read) if self.story.full_reads else None
         return own is not None and bool(own.held) and own.from_offset(max(read.high_watermark, 0)) is not None
 
     def _proof(self, place: int, beyond: ReplicaBatch) -> int:
@@ -82,18 +82,26 @@ class ConsumerReads:
 @log_judge("KIP320-FETCH-04", "reads")
 def followers_serve_up_to_their_high_watermark(story: PartitionStory) -> Iterator[Claim]:
     """A follower returns to consumers the records below its own high watermark, and none at or above it."""
-    for one in story.derive(ConsumerReads).all:
+    for one in story.derive(ConsumerReads).all_reads:
         if one.role == "follower" and one.may_have_raced:
             yield Excuse(RISEN, "follower-serves")
-        elif one.role == "follower" and (one.wrong or one.uncommitted):
-            yield Finding(not one.wrong, "follower-serves", one.by, one.wrong, "uncommitted-read")
+        elif one.role == "follower" and (one.uncommitted_records or one.uncommitted):
+            yield Finding(
+                not one.uncommitted_records,
+                "follower-serves",
+                one.shown_by,
+                one.uncommitted_records,
+                "uncommitted-read",
+            )
 
 
 @log_judge("KIP320-FETCH-07", "reads")
 def consumers_get_no_uncommitted_records(story: PartitionStory) -> Iterator[Claim]:
     """Consumers get no record at or above the high watermark, from whatever offset at or below it they fetch."""
-    for one in story.derive(ConsumerReads).all:
+    for one in story.derive(ConsumerReads).all_reads:
         if one.may_have_raced:
             yield Excuse(RISEN, "uncommitted")
-        elif one.wrong or one.uncommitted:
-            yield Finding(not one.wrong, "uncommitted", one.by, one.wrong, "uncommitted-read")
+        elif one.uncommitted_records or one.uncommitted:
+            yield Finding(
+                not one.uncommitted_records, "uncommitted", one.shown_by, one.uncommitted_records, "uncommitted-read"
+            )

@@ -74,12 +74,12 @@ def end_of(story: PartitionStory) -> FinalState | None:
     if since < 0 or differs_by(story) is not None:
         return None
     replicas = story.derive(Replicas)
-    last = {read.node: read for read in story.full_reads if read.asked > since and replicas.include(read.node)}
+    last = {read.node: read for read in story.full_reads if read.asked > since and replicas.is_replica(read.node)}
     newest, leadership = max((read.cur for read in last.values()), default=-1), story.derive(Leadership)
     leader = next((read for read in last.values() if read.cur == newest and leadership.is_from_leader(read)), None)
     others = tuple(r for r in last.values() if r is not leader and r.cur == newest)
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
-    held_since = (held for held in story.on_disk if held.event > since and replicas.include(held.node))
+    held_since = (held for held in story.on_disk if held.event > since and replicas.is_replica(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
     certain, watched = timeline.rest >= 0 or _had_time(story), timeline.saw_the_wait
     return FinalState(
@@ -178,7 +178,7 @@ def _all_replaced(story: PartitionStory, look: PartitionAtBroker) -> bool:
 
     The registration of the leader epoch says which these are, or else the ISR, or else all replicas.
     """
-    described = story.derive(EpochRegistrations).of(look.epoch)
+    described = story.derive(EpochRegistrations).of_epoch(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
     return story.derive(ReplicaDamage).all_hit(
         named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir
@@ -218,7 +218,7 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         # A replica learns the leader epochs of batches that it fetches again, not of those that it kept.
-        if EPOCH_CACHE_LOST in {damage.of(held.node, held.event) for held in (led[0], other)}:
+        if EPOCH_CACHE_LOST in {damage.damage_at(held.node, held.event) for held in (led[0], other)}:
             yield Excuse(EPOCH_CACHE_LOST, "maps")
             continue
         maps = [_entries(held, low) for held in (led[0], other)]
@@ -259,9 +259,9 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
         *(("leader", *one) for one in _tails(story, end.leader)),
     ]
     damage = story.derive(ReplicaDamage)
-    for case, node, event in (one for one in premises if replicas.include(one[1])):
+    for case, node, event in (one for one in premises if replicas.is_replica(one[1])):
         by = (event, end.leader.event, end.look.event)
-        if case == "leader" and (left_out := damage.of(node, end.leader.event)) is not None:
+        if case == "leader" and (left_out := damage.damage_at(node, end.leader.event)) is not None:
             yield Excuse(left_out, case)
             continue
         differs = end.differs(node)
@@ -302,7 +302,7 @@ def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int
     for read in story.derive(Leadership).leader_reads:
         if read.batches and read.node not in found:
             last = read.batches[-1]
-            if last.epoch == read.cur and last.last >= final.log_start and final.at(last.last) != last:
+            if last.epoch == read.cur and last.last >= final.log_start and final.batch_at(last.last) != last:
                 found[read.node] = read.event
     for write in story.produced:
         comparable = write.offset >= final.log_start and write.values and write.node not in found

@@ -22,19 +22,21 @@ class ReplicaDamage:
         spans = story.timeline.spans
         self.faults: list[FaultSpan] = [s for s in spans if s.partition in mine or s.effects.every_partition]
 
-    def hits(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
+    def faults_with(self, does: Callable[[Effects], bool]) -> list[FaultSpan]:
         """Return the faults with these effects."""
         return [span for span in self.faults if does(span.effects)]
 
     def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
         """True if faults with these effects hit each of the brokers before the event, and it has not rejoined the ISR."""
         names = {self._story.timeline.names.get(id, "") for id in ids}
-        hits = ((span, node) for span in self.hits(does) if span.began < by for node in span.nodes if node in names)
+        hits = (
+            (span, node) for span in self.faults_with(does) if span.began < by for node in span.nodes if node in names
+        )
         return names <= {node for span, node in hits if by <= self.rejoins_at(node, span)}
 
     # --- records
 
-    def of(self, node: str, event: int) -> Evidence | None:
+    def damage_at(self, node: str, event: int) -> Evidence | None:
         """Return the damage of a node's log or leader epoch cache that lasts at an event; None for none."""
         lasting = (by for began, end, by in self._damages.get(node, ()) if began <= event < end)
         return min(lasting, default=None)
@@ -47,7 +49,7 @@ class ReplicaDamage:
         the leader epochs of batches that it kept.
         """
         found: dict[str, list[tuple[int, float, Evidence]]] = {}
-        for span in self.hits(lambda effects: effects.loses_epochs or effects.damages_log):
+        for span in self.faults_with(lambda effects: effects.loses_epochs or effects.damages_log):
             for node in span.nodes:
                 if span.effects.loses_epochs:
                     found.setdefault(node, []).append((span.began, inf, EPOCH_CACHE_LOST))
@@ -77,7 +79,7 @@ class ReplicaDamage:
         A node rebuilds the state from the batches that it fetches again, so the state is complete once the node has rejoined
         the ISR. Lost snapshots are not made up for: the log that they summarised is kept, and not read again.
         """
-        hits = ((span, one) for span in self.hits(lambda effects: effects.loses_producers) for one in span.nodes)
+        hits = ((span, one) for span in self.faults_with(lambda effects: effects.loses_producers) for one in span.nodes)
         mine = ((span, one) for span, one in hits if node in ("", one) and span.began < event)
         before = ((span, one) for span, one in mine if since < min(span.witnessed, span.taken_back, span.ended))
         return any(not span.effects.damages_log or event < self.rejoins_at(one, span) for span, one in before)
@@ -89,7 +91,7 @@ class ReplicaDamage:
     @cached_property
     def appends_from(self) -> float:
         """The event after which faults may have appended records that no request in the history sent; infinite for none."""
-        return min((span.began for span in self.hits(lambda effects: effects.appends)), default=inf)
+        return min((span.began for span in self.faults_with(lambda effects: effects.appends)), default=inf)
 
     # --- leader epoch caches
 
@@ -100,7 +102,7 @@ class ReplicaDamage:
         replica has rejoined the ISR. If nodes are given, another node's loss matters to them only if that node leads
         afterwards.
         """
-        lost = [(span, node) for span in self.hits(_loses_epochs) if span.began < event for node in span.nodes]
+        lost = [(span, node) for span in self.faults_with(_loses_epochs) if span.began < event for node in span.nodes]
         if nodes:
             lost = [(span, node) for span, node in lost if node in nodes or self._has_led_since(node, span)]
         return min(
@@ -114,7 +116,7 @@ class ReplicaDamage:
 
     def checkpointed_mark(self, node: str, event: int) -> int:
         """Return a high watermark that the node had certainly checkpointed to its disk by an event; 0 for none."""
-        if any(node in span.nodes and span.began <= event for span in self.hits(_loses_watermarks)):
+        if any(node in span.nodes and span.began <= event for span in self.faults_with(_loses_watermarks)):
             return 0
         timeline = self._story.timeline
         written = timeline.earlier(event, CHECKPOINTED_WITHIN)

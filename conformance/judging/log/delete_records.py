@@ -46,7 +46,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
     starts = story.derive(LogStarts)
     for trim in story.deletions:
         if trim.error == NONE:
-            high = starts.limit(trim.event)
+            high = starts.highest_explained(trim.event)
             shown = (
                 f"{trim.node} answered {trim.low_watermark} to DeleteRecords up to {trim.offset}, which explains {high}"
             )
@@ -78,9 +78,9 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
     """Judge that no replica's log begins above the offset that a DeleteRecords requested."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
-        if read.log_start > starts.limit(read.event) and (one := (read.node, read.log_start)) not in known:
+        if read.log_start > starts.highest_explained(read.event) and (one := (read.node, read.log_start)) not in known:
             known.add(one)
-            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.limit(read.event)}"
+            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.highest_explained(read.event)}"
             yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
 
 
@@ -102,7 +102,7 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
         if trim_before is None:
             continue
         low, by = trim_before.low_watermark, (trim_before.event, read.event)
-        stayed = story.derive(Replicas).always_include(read.node, read.event)
+        stayed = story.derive(Replicas).was_always_replica(read.node, read.event)
         permission = _forgotten_by(story, trim_before, read) if stayed else REASSIGNED
         returned = bool(read.batches) and read.batches[0].last < low
         lower = returned or 0 <= read.log_start < low
@@ -154,11 +154,11 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
     after = next((seen for seen in story.metadata[place : place + 12] if seen.asked > trim.event), None)
-    if replicas.always_include(trim.node, trim.event):
+    if replicas.was_always_replica(trim.node, trim.event):
         yield trim.node
     if before is None or after is None:
         return
-    spans = story.timeline.standing(before.asked, after.event)
+    spans = story.timeline.faults_standing(before.asked, after.event)
     for id, node in story.timeline.names.items():
         spared = all(span.effects.idles_processes and node not in span.nodes for span in spans)
         if (
@@ -166,7 +166,7 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
             and spared
             and _live(before, id)
             and _live(after, id)
-            and replicas.always_include(node, after.event)
+            and replicas.was_always_replica(node, after.event)
         ):
             yield node
 
@@ -229,8 +229,8 @@ def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) ->
 def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
     """True if the replica copied the record from the leader of the epoch, and has run on since."""
     lives = {story.timeline.incarnation(replica.node, event) for event in (written.asked, replica.event)}
-    held = replica.at(written.offset)
-    runs_on = len(lives) == 1 and story.derive(Replicas).always_include(replica.node, replica.event)
+    held = replica.batch_at(written.offset)
+    runs_on = len(lives) == 1 and story.derive(Replicas).was_always_replica(replica.node, replica.event)
     return runs_on and held is not None and held.epoch == epoch
 
 

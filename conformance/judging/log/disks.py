@@ -29,14 +29,14 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     """
     reads = [read for read in story.derive(Leadership).leader_reads if read.full]
     writes = [write for write in story.produced if write.is_committed and write.values]
-    if not reads or not writes or not story.derive(ReplicaDamage).hits(_loses_log):
+    if not reads or not writes or not story.derive(ReplicaDamage).faults_with(_loses_log):
         return
     survivor: tuple[int, int] | None = None
     changed = story.derive(Replicas).changed_from
     for write in writes:
         least, altered = _min_isr(story, write)
         until = min(altered, changed)
-        lost = _lost_since(story, write, min(least, story.derive(Replicas).fewest(write.event)))
+        lost = _lost_since(story, write, min(least, story.derive(Replicas).fewest_replicas(write.event)))
         since = [read for read in reads if 0 <= lost < read.asked]
         if since and since[-1].event >= until:
             yield Excuse(MIN_ISR_ALTERED if altered <= changed else REASSIGNED, "disks")
@@ -58,12 +58,12 @@ def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
     """Return min.insync.replicas when the record was written, and the event after which it may have another value."""
     setting = story.derive(min_insync_replicas)
     least = min(setting.possible_values(write.asked, write.event), key=int)
-    return int(least), setting.begins(lambda text: text != least, write.asked)
+    return int(least), setting.first_in_force(lambda text: text != least, write.asked)
 
 
 def _lost_since(story: PartitionStory, write: ProduceResult, least: int) -> int:
     """Return the event of the first loss of a disk after the write; -1 for none, or if `least` or more replicas were hit."""
-    lost = [span for span in story.derive(ReplicaDamage).hits(_loses_log) if span.began > write.asked]
+    lost = [span for span in story.derive(ReplicaDamage).faults_with(_loses_log) if span.began > write.asked]
     crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if not {node for span in lost for node in span.nodes} <= crashed:
@@ -103,10 +103,14 @@ def _how_it_lasts(
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
         if trouble := loss_in(
-            read, write, offsets_shown_by(read, starts.limit(read.event)), may_be_compacted(story, read.event), kept_as
+            read,
+            write,
+            offsets_shown_by(read, starts.highest_explained(read.event)),
+            may_be_compacted(story, read.event),
+            kept_as,
         ):
             moment = (read.cur, read.event)
-            permission = story.derive(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last)
+            permission = story.derive(PermittedLosses).between(acknowledged, moment, PERMISSIONS, write.last_offset)
             if permission is not None:
                 return Excuse(permission, "disks")
             return Finding(False, "disks", (write.event, read.event), trouble, "lost-write")

@@ -94,7 +94,7 @@ class _Waiting:
         partition. Faults count neither if they only froze nodes or failed a log directory and were taken back before."""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able} | {self.since.node, seen.node, *timeline.controller_names}
-        spans = timeline.standing(self.since.event, seen.event)
+        spans = timeline.faults_standing(self.since.event, seen.event)
         concerned = (span for span in spans if span.concerns(names, timeline.broker_names))
         return all(
             (span.effects.idles_processes or span.effects.fails_directory) and span.taken_back < self.since.event
@@ -108,7 +108,7 @@ def _able(story: PartitionStory, registrations: EpochRegistrations, seen: Partit
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
-    described = registrations.of(seen.epoch)
+    described = registrations.of_epoch(seen.epoch)
     eligible = _eligible(story, described) if described is not None else ()
     alive = {*seen.unfenced} - down - {seen.leader}
     if clean := {*seen.isr, *eligible} & alive:

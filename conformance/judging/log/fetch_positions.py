@@ -35,14 +35,14 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
     return (
         (read, own)
         for read, own in _fetches_with_both_epochs(story, own_logs)
-        if damage.of(read.node, read.event) is None
+        if damage.damage_at(read.node, read.event) is None
     )
 
 
 def _fetches_with_both_epochs(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
-        if named and read.by_consumer and (own := own_logs.of(read)) is not None:
+        if named and read.by_consumer and (own := own_logs.log_of_responder(read)) is not None:
             yield read, own
 
 
@@ -50,7 +50,7 @@ def _of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case) -> Ite
     """Yield a left-out for each fetch that a damaged replica answered."""
     damage = story.derive(ReplicaDamage)
     for read, _ in _fetches_with_both_epochs(story, own_logs):
-        if (left_out := damage.of(read.node, read.event)) is not None:
+        if (left_out := damage.damage_at(read.node, read.event)) is not None:
             yield Excuse(left_out, case(story, read))
 
 
@@ -59,15 +59,15 @@ def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tupl
     damage = story.derive(ReplicaDamage)
     for one in story.errors:
         named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
-        if named and one.error == Error.OFFSET_OUT_OF_RANGE and damage.of(one.node, one.event) is None:
-            own = own_logs.of(one)
+        if named and one.error == Error.OFFSET_OUT_OF_RANGE and damage.damage_at(one.node, one.event) is None:
+            own = own_logs.log_of_responder(one)
             if own is not None:
                 yield one, own
 
 
 def _is_valid(own: ReplicaLog, offset: int, epoch: int) -> bool:
     """True if the record before the position is in the responding replica's log, with that leader epoch."""
-    batch = own.at(offset - 1)
+    batch = own.batch_at(offset - 1)
     return batch is not None and batch.epoch == epoch
 
 
@@ -120,7 +120,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
             continue
         since, now, place = (max(given.cur, read.last), given.event), (read.cur, read.event), read.fetch_offset - 1
         permission = permitted.between(since, now, offset=place)
-        if (excuse := permission or damage.of(read.node, read.event)) is not None:
+        if (excuse := permission or damage.damage_at(read.node, read.event)) is not None:
             yield Excuse(excuse, "fetch")
         else:
             record = f"({read.fetch_offset - 1}, epoch {read.last})"
@@ -144,12 +144,12 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
     for end in story.epoch_ends:
         asked = end.asked_epoch >= 0 and leadership.is_from_leader(end)
         found = _given_beyond(story, end) if asked else None
-        if found is None or starts.limit(end.event) > found[1]:
+        if found is None or starts.highest_explained(end.event) > found[1]:
             continue
         given, offset = found
         since = max(given.cur, end.asked_epoch), given.event
         permission = permitted.between(since, (end.cur, end.event), offset=offset)
-        if (excuse := permission or damage.of(end.node, end.event)) is not None:
+        if (excuse := permission or damage.damage_at(end.node, end.event)) is not None:
             yield Excuse(excuse, "lookup")
         else:
             answer = f"{end.node} said that epoch {end.asked_epoch} ends at {end.end}"
@@ -192,9 +192,9 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Claim]:
     for end in story.epoch_ends:
         if end.asked_epoch < 0 or not leadership.is_from_leader(end):
             continue
-        own = own_logs.of(end)
+        own = own_logs.log_of_responder(end)
         last = own.last_of(end.asked_epoch) if own is not None else None
-        if last is not None and (left_out := damage.of(end.node, end.event)) is not None:
+        if last is not None and (left_out := damage.damage_at(end.node, end.event)) is not None:
             yield Excuse(left_out, "lookup")
         elif last is not None:
             shown = (
@@ -214,7 +214,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
     listed = {(one.offset, one.epoch): one for one in reversed(story.listed) if one.timestamp >= -2}
     for read, own in _fetches(story, own_logs):
         given = listed.get((read.fetch_offset, read.last))
-        before = own.at(read.fetch_offset - 1)
+        before = own.batch_at(read.fetch_offset - 1)
         if given is not None and given.event < read.asked and before is not None and before.epoch < read.last:
             held = read.diverging is None or read.diverging[1] >= read.fetch_offset
             shown = f"{read.node} holds {before}; asked at {read.fetch_offset} with {read.last}: {read.diverging}"
@@ -247,7 +247,7 @@ def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> 
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
-    before = own.at(read.fetch_offset - 1)
+    before = own.batch_at(read.fetch_offset - 1)
     if before is None or read.fetch_offset <= read.log_start:
         return ""
     is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
@@ -260,7 +260,7 @@ def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Ev
     below the first entry, and compaction removes all records of an epoch.
     """
     starts = story.derive(LogStarts)
-    if read.incarnation and starts.may_fall(read.event) and read.log_start < starts.limit(read.event):
+    if read.incarnation and starts.may_fall(read.event) and read.log_start < starts.highest_explained(read.event):
         return LOG_START_SET_BACK
     return COMPACTED if case == "floor" and may_be_compacted(story, read.event) else None
 

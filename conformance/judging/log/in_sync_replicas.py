@@ -222,7 +222,7 @@ class _Looks:
         A leader learns of an alteration a moment later, or perhaps not at all while a fault stands on it.
         """
         timeline = self.story.timeline
-        hit = any(node in span.nodes for span in timeline.standing(asked, event))
+        hit = any(node in span.nodes for span in timeline.faults_standing(asked, event))
         return possible_min_isr(self.story, -1 if hit else timeline.earlier(asked, CALM), event)
 
     def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
@@ -264,7 +264,7 @@ class _Looks:
         timeline = self.story.timeline
         began = timeline.time(first)
         lately = any(one.event < second and began - timeline.time(one.event) < CALM for one in timeline.faults)
-        idle = all(span.effects.idles_processes for span in timeline.standing(first, second))
+        idle = all(span.effects.idles_processes for span in timeline.faults_standing(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:

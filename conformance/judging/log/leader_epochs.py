@@ -43,9 +43,9 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     starts = {read.node: read.log_start for read in story.full_reads}
     for disk in story.on_disk:
         entries = disk.epochs or ()
-        if not story.is_at_rest(disk) or not replicas.include(disk.node):
+        if not story.is_at_rest(disk) or not replicas.is_replica(disk.node):
             continue
-        if may_be_compacted(story, disk.event) or damage.of(disk.node, disk.event) == EPOCH_CACHE_LOST:
+        if may_be_compacted(story, disk.event) or damage.damage_at(disk.node, disk.event) == EPOCH_CACHE_LOST:
             yield Excuse(COMPACTED if may_be_compacted(story, disk.event) else EPOCH_CACHE_LOST, "covered")
             continue
         # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
@@ -125,7 +125,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
     for refusal in (one for one in story.errors if one.cur >= 0 and one.replica_id < 0):
         key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
-        if not replicas.always_include(refusal.node, refusal.event):
+        if not replicas.was_always_replica(refusal.node, refusal.event):
             # One that is no replica answers UNKNOWN_LEADER_EPOCH at any epoch (KIP320-FETCH-13).
             yield from [Excuse(REASSIGNED, "fence")] if refusal.error in FENCES else []
         elif refusal.error == Error.FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
@@ -421,7 +421,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
             yield Finding(True, _case(story, op, one), (one.event,))
     for refusal in (one for one in story.errors if one.op == op and one.cur >= 0 and one.replica_id < 0):
         proof = _false_fence(story, knowledge, refusal)
-        if proof and not replicas.always_include(refusal.node, refusal.event):
+        if proof and not replicas.was_always_replica(refusal.node, refusal.event):
             yield Excuse(REASSIGNED, _case(story, op, refusal))
         elif proof:
             shown = f"{refusal.node} refused epoch {refusal.cur} with {say_error(refusal.error)}, and it is its own"
@@ -451,7 +451,7 @@ def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
         if one.replica_id >= 0 or not (proof := knowledge.proof_past(one)):
             continue
         case = "consumer" if op == "fetch" else "older"
-        if not replicas.always_include(one.node, one.event):
+        if not replicas.was_always_replica(one.node, one.event):
             yield Excuse(REASSIGNED, case)
             continue
         fine = isinstance(one, ErrorResponse)

@@ -17,7 +17,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
     deleted."""
     starts = story.derive(LogStarts)
     for trim in story.deletions:
-        if trim.error == NONE and (high := starts.limit(trim.event)) < inf:
+        if trim.error == NONE and (high := starts.highest_explained(trim.event)) < inf:
             shown = f"{trim.node} answered the low watermark {trim.low_watermark} to DeleteRecords up to {trim.offset}"
             held = max(0, trim.offset) <= trim.low_watermark <= high
             yield Finding(held, "low-watermark", (trim.event,), f"{shown}, and all requests so far explain {high}")
@@ -37,7 +37,7 @@ def _judge_move(
     """Judge the first answer of a replica with this log start. The answer may have been under way when the log start moved."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
-    bound = starts.limit(read.event)
+    bound = starts.highest_explained(read.event)
     shown = f"{read.node} starts at {read.log_start}, which no DeleteRecords explains beyond {bound}"
     if bound < inf:
         yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")

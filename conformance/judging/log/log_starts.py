@@ -47,12 +47,14 @@ class LogStarts:
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
-        asked = sorted((trim.asked, reach(trim)) for trim in story.deletions if trim.error in MAY_HAVE_DELETED)
+        asked = sorted(
+            (trim.asked, furthest_log_start(trim)) for trim in story.deletions if trim.error in MAY_HAVE_DELETED
+        )
         self._events = [event for event, _ in asked]
         self._before = story.log_start_before if story.log_start_before < inf else 0.0
         self._bounds = [max(self._before, bound) for bound in accumulate((bound for _, bound in asked), max)]
 
-    def limit(self, event: int) -> float:
+    def highest_explained(self, event: int) -> float:
         """Return the highest log start that the history before an event explains; infinite if it sets no bound."""
         if event <= self._unbounded_from:
             return self.asked_for(event)
@@ -81,7 +83,7 @@ class LogStarts:
     @cached_property
     def _inside_from(self) -> float:
         """The event after which a log start may be inside a segment; infinite for none."""
-        faults = self._story.derive(ReplicaDamage).hits(lambda effects: effects.start_inside_segment)
+        faults = self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.start_inside_segment)
         return min([*self._events, *(span.began for span in faults)], default=inf) if not self._before else -1
 
     # --- retention
@@ -126,7 +128,7 @@ class LogStarts:
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derive(ReplicaDamage).hits(lambda effects: effects.moves_log_start)
+        return self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.moves_log_start)
 
     @cached_property
     def _retentions(self) -> list[FaultSpan]:
@@ -135,7 +137,7 @@ class LogStarts:
         return [span for span in spans if span.partition.rpartition("-")[0] in ("", self._story.topic)]
 
 
-def reach(trim: DeleteRecordsResult) -> float:
+def furthest_log_start(trim: DeleteRecordsResult) -> float:
     """Return the offset up to which a request may have moved the log start. A request up to the high
     watermark may have moved it to the low watermark of its answer; without an answer there is no bound.
     """

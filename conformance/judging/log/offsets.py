@@ -232,7 +232,7 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     if leader is None or not leader.log_end:
         return
     restarted = leader.incarnation > 0
-    damaged = story.derive(ReplicaDamage).of(leader.node, leader.event)
+    damaged = story.derive(ReplicaDamage).damage_at(leader.node, leader.event)
     left_out = COMPACTED if may_be_compacted(story, leader.event) else damaged
     if left_out is not None:
         yield from (Excuse(left_out, "restarted" if restarted else "running") for _ in ends)
@@ -299,7 +299,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
     for read in story.reads:
         if read.diverging is None:
             continue
-        own = own_logs.of(read)
+        own = own_logs.log_of_responder(read)
         epoch, end = read.diverging
         case = "leader" if leads(read) else "follower"
         shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {say(read.diverging)}"

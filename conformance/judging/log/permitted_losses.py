@@ -107,7 +107,7 @@ class PermittedLosses:
         asked = first[1]
         answered = self._answered_at.get(asked)
         since, until = (asked, answered) if answered is not None else (-1, asked + 1 if asked >= 0 else second[1])
-        fewest = self.story.derive(Replicas).fewest(until, since)
+        fewest = self.story.derive(Replicas).fewest_replicas(until, since)
         return disks >= min(*possible_min_isr(self.story, since, until), fewest)
 
     @cached_property
@@ -121,11 +121,11 @@ class PermittedLosses:
         for election in self.story.unclean_elections:
             found = self._change_after(election.asked, ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if not self._was_clean(election, loss))
-        for span in self._damage.hits(lambda effects: effects.elects_uncleanly):
+        for span in self._damage.faults_with(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
                 yield from self._change_after(span.began, ELECTED_UNCLEANLY_BY_FAULT, span.ended)
         for epoch, node in self._leadership.leaders.items():
-            before = registrations.before(epoch)
+            before = registrations.last_before(epoch)
             if before is None:
                 continue
             if _is_last_known(self.story, epoch, node, before):
@@ -141,7 +141,7 @@ class PermittedLosses:
         if not all(self._leadership.is_named(one) for one in range(former + 1, epoch)):
             return 0
         began = self._leadership.first_named(epoch)
-        hits = self._damage.hits(lambda effects: effects.damages_log)
+        hits = self._damage.faults_with(lambda effects: effects.damages_log)
         mine = (
             span for span in hits if node in span.nodes and span.began < began <= self._damage.rejoins_at(node, span)
         )
@@ -155,7 +155,7 @@ class PermittedLosses:
         if the outcome is unknown; or while there was no leader before it, when no ISR grows.
         """
         epoch, _ = loss.at
-        before = self.story.derive(EpochRegistrations).before(epoch)
+        before = self.story.derive(EpochRegistrations).last_before(epoch)
         if elected_the_former(self.story, election, epoch):
             return True
         if before is None or not _may_lead(self.story, epoch, before):
@@ -175,12 +175,12 @@ class PermittedLosses:
 
     def _faults(self) -> Iterator[PermittedLoss]:
         yield from self._disks()
-        for span in self._damage.hits(lambda effects: effects.loses_epochs):
+        for span in self._damage.faults_with(lambda effects: effects.loses_epochs):
             yield from self._led_without_epochs(span)
 
     def _disks(self) -> Iterator[PermittedLoss]:
-        hits = self._damage.hits(lambda effects: effects.damages_log)
-        least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest(NEVER)) if hits else 0
+        hits = self._damage.faults_with(lambda effects: effects.damages_log)
+        least = min(*possible_min_isr(self.story), self.story.derive(Replicas).fewest_replicas(NEVER)) if hits else 0
         for span in hits:
             standing = [one for one in hits if one.began <= span.began < one.ended]
             damaged = {node: one for one in standing for node in one.nodes if node in self._in_sync_since(standing)}
@@ -229,7 +229,7 @@ class PermittedLosses:
 
     def _passed_unseen(self, leader: str, event: int, known: int, later: int) -> bool:
         """True if epochs between two others were never described, while a fault stood on the leader of the first."""
-        spans = self.story.timeline.standing(event, self._leadership.first_named(later))
+        spans = self.story.timeline.faults_standing(event, self._leadership.first_named(later))
         hit = any(leader in span.nodes and (span.effects.cut_off or span.effects.process != "runs") for span in spans)
         return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))
 
@@ -240,7 +240,7 @@ class PermittedLosses:
         if any(read.asked > span.began for read in reads):
             yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
-        before = self.story.derive(EpochRegistrations).before(led)
+        before = self.story.derive(EpochRegistrations).last_before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._has_rejoined(node, span.began, led):
             return

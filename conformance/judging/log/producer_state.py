@@ -25,7 +25,7 @@ def may_be_forgotten(
     The leader is the node that answered, unless `leader` names another (empty: not known). `in_transaction`: the batch's
     transaction was open all the time, and a producer does not expire in a transaction (KIP360-SEQ-18).
     """
-    if story.derive(LogStarts).limit(until.event) > offset:
+    if story.derive(LogStarts).highest_explained(until.event) > offset:
         return PRODUCER_STATE_DELETED
     node = until.node if leader is None else leader
     if story.derive(ReplicaDamage).may_have_lost_producers(node, since[1], until.event):
@@ -51,7 +51,7 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
     time = story.timeline.time
     if time(until.event) - time(max(since[1], 0)) >= story.timeline.forgets_after:
         return True
-    spans = story.derive(ReplicaDamage).hits(lambda effects: effects.forgets_producers)
+    spans = story.derive(ReplicaDamage).faults_with(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
 
 

@@ -18,12 +18,15 @@ def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
     """A consumer gets no record at or above the high watermark, and with read_committed no unstable or aborted record."""
     ends = story.derive(Aborts)
     known: set[tuple[object, ...]] = set()
-    for one in story.derive(ConsumerReads).all:
+    for one in story.derive(ConsumerReads).all_reads:
         if one.may_have_raced:
             yield Excuse(RISEN, one.role or "leader")
             continue
-        if one.wrong or _is_news(one, known):
-            yield from (Finding(not one.wrong, case, one.by, one.wrong, "uncommitted-read") for case in _cases(one))
+        if one.uncommitted_records or _is_news(one, known):
+            yield from (
+                Finding(not one.uncommitted_records, case, one.shown_by, one.uncommitted_records, "uncommitted-read")
+                for case in _cases(one)
+            )
         if one.read.isolation_level == READ_COMMITTED:
             yield from _stable(one.read)
             yield from _not_aborted(one.read, ends)
@@ -39,7 +42,7 @@ def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
 
 
 def _cases(one: ConsumerRead) -> Iterator[str]:
-    if one.role or one.wrong:
+    if one.role or one.uncommitted_records:
         yield one.role or "leader"
     if one.uncommitted:
         yield "uncommitted"

@@ -47,22 +47,22 @@ def _judge_delivery(
     story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record], position: int
 ) -> Iterator[Finding]:
     read = next((r for r in _latest(story.reads, step.event) if r.by_consumer and r.fetch_offset == position), None)
-    own = own_logs.of(read) if read is not None else None
+    own = own_logs.log_of_responder(read) if read is not None else None
     if read is None or own is None or not step.records:
         return
     case, first = "fetch" if read.last >= 0 else "lookup", step.records[0][0]
     by, shown = (read.event, step.event), f"{step.reader} at {position} was handed {first} by {read.node}"
-    before = own.at(kept[-1][0]) if kept else None
+    before = own.batch_at(kept[-1][0]) if kept else None
     if first < position:
         yield Finding(False, case, by, shown, "nonmonotonic-poll")
     elif _skips_a_record(own, max(position, read.log_start), first):
-        yield Finding(False, case, by, f"{shown}, which holds {own.at(position)}", "poll-skip")
+        yield Finding(False, case, by, f"{shown}, which holds {own.batch_at(position)}", "poll-skip")
     elif before is not None and before.epoch != kept[-1][1]:
         yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")
 
 
 def _skips_a_record(own: ReplicaLog, position: int, first: int) -> bool:
-    batch = own.at(position)
+    batch = own.batch_at(position)
     return batch is not None and any(position <= offset < first for offset, _ in batch.records)
 
 
@@ -77,7 +77,7 @@ def _rewound(
         answer = next(
             (end for end in _latest(story.epoch_ends, step.event) if (end.epoch, end.end) == step.truncation), None
         )
-    own = own_logs.of(answer) if answer is not None else None
+    own = own_logs.log_of_responder(answer) if answer is not None else None
     if answer is None or own is None:
         return
     common = next((offset for offset, epoch, value in kept if _lacks(own, offset, epoch, answer.cur)), -1)
@@ -92,10 +92,10 @@ def _rewound(
 
 def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
     """True if the record is certainly not in the log. Records of the log's own epoch may have been written since it was read."""
-    batch = own.at(offset)
+    batch = own.batch_at(offset)
     if batch is not None:
         return batch.epoch != epoch
-    return epoch < current and offset >= own.begins
+    return epoch < current and offset >= own.known_from
 
 
 def _single(story: PartitionStory) -> bool:

@@ -104,7 +104,7 @@ def _case(
     seen: PartitionAtBroker,
 ) -> str:
     """Return the case, by the faults that stood from the request until it was seen to be completed."""
-    hit = {node for span in story.timeline.standing(request.asked, seen.event) for node in span.nodes}
+    hit = {node for span in story.timeline.faults_standing(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"
     if hit & _names(story, left):
@@ -150,7 +150,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
         read = next(own, None)
         if read is not None and read.event < end:
-            left_out = damage.of(node, read.event)
+            left_out = damage.damage_at(node, read.event)
             yield from [Excuse(left_out, change.case)] if left_out is not None else _holds(story, change, read)
 
 
@@ -158,7 +158,9 @@ def _changed_again(story: PartitionStory, change: Completed) -> float:
     """Return the event from which on replicas may move again; NEVER for none."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [
-        span.began for span in story.derive(ReplicaDamage).hits(_moves_replicas) if span.ended > change.request.asked
+        span.began
+        for span in story.derive(ReplicaDamage).faults_with(_moves_replicas)
+        if span.ended > change.request.asked
     ]
     return min([*later, *(event for event in moved if event > change.request.asked)], default=NEVER)
 
@@ -169,14 +171,14 @@ def _moves_replicas(effects: Effects) -> bool:
 
 def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
     shown, kept_as = (
-        offsets_shown_by(read, story.derive(LogStarts).limit(read.event)),
+        offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event)),
         dict[tuple[int, int], ReplicaBatch](),
     )
     writes = [write for write in story.produced if write.is_committed and write.values and _was_before(change, write)]
     for write in writes:
         if trouble := loss_in(read, write, shown, may_be_compacted(story, read.event), kept_as):
             since = moment_of(story, write)
-            permission = story.derive(PermittedLosses).between(since, (read.cur, read.event), offset=write.last)
+            permission = story.derive(PermittedLosses).between(since, (read.cur, read.event), offset=write.last_offset)
             by = (write.event, change.seen.event, read.event)
             lost = Finding(False, change.case, by, f"{trouble}, after it had been added", "lost-write")
             yield lost if permission is None else Excuse(permission, change.case)
@@ -205,7 +207,7 @@ def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResu
         return
     end = min((one.asked for one in asked[place + 1 :]), default=NEVER)
     old, merged = {*former.replicas}, {*former.replicas, *request.replicas}
-    moved = story.derive(ReplicaDamage).hits(_moves_replicas)
+    moved = story.derive(ReplicaDamage).faults_with(_moves_replicas)
     if any(span.began < end and request.asked < span.ended for span in moved):
         yield Excuse(REASSIGNED, "cancelled")
         return

@@ -187,11 +187,15 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     kept_at = {write.event: moment_of(story, write) for write, _ in acknowledged.writes}
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     for read in (read for read in story.derive(Leadership).leader_reads if read.full or read.by_consumer):
-        case, kept, shown = "kept" if read.full else "readable", -1, offsets_shown_by(read, starts.limit(read.event))
+        case, kept, shown = (
+            "kept" if read.full else "readable",
+            -1,
+            offsets_shown_by(read, starts.highest_explained(read.event)),
+        )
         is_compacted, gaps = may_be_compacted(story, read.event), False
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
-        for write, epoch in acknowledged.within(range(shown.start, stop)):
+        for write, epoch in acknowledged.writes_at(range(shown.start, stop)):
             # A leader of an older epoch that is not yet fenced may serve what it has: it is no later leader.
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
@@ -199,12 +203,12 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
             if trouble := loss_in(read, write, shown, is_compacted, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
-                if (permission := permitted.between(kept_at[write.event], now, offset=write.last)) is None:
+                if (permission := permitted.between(kept_at[write.event], now, offset=write.last_offset)) is None:
                     yield Finding(False, case, by, trouble, "lost-write")
                 else:
                     yield Excuse(permission, case)
             elif read.value_at(max(write.offset, shown.start)) is not None:
-                if epoch < read.cur and permitted.between(kept_at[write.event], now, offset=write.last) is None:
+                if epoch < read.cur and permitted.between(kept_at[write.event], now, offset=write.last_offset) is None:
                     kept = write.event
                 kept_at[write.event] = max(kept_at[write.event], now)
             else:
@@ -222,9 +226,9 @@ class Acknowledged:
         found = sorted((write for write in story.produced if write.is_committed and write.values), key=_by_offset)
         self.writes = [(write, _epoch_of(story, write)) for write in found]
         self._firsts = [write.offset for write in found]
-        self._lasts = [write.last for write in found]
+        self._lasts = [write.last_offset for write in found]
 
-    def within(self, offsets: range) -> list[tuple[ProduceResult, int]]:
+    def writes_at(self, offsets: range) -> list[tuple[ProduceResult, int]]:
         return self.writes[bisect_left(self._lasts, offsets.start) : bisect_left(self._firsts, offsets.stop)]
 
 
@@ -290,7 +294,7 @@ def loss_in(
     for offset, value in enumerate(write.values, write.offset):
         if value is None or offset not in shown:
             continue
-        batch = read.at(offset)
+        batch = read.batch_at(offset)
         before = kept_as.get((write.event, offset))
         if batch is not None and batch is before:
             continue

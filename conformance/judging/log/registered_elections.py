@@ -62,7 +62,7 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
         _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
     ):
         return ELECTED_UNCLEANLY_ON_REQUEST
-    faults = story.derive(ReplicaDamage).hits(lambda effects: effects.elects_uncleanly)
+    faults = story.derive(ReplicaDamage).faults_with(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
         return ELECTED_UNCLEANLY_BY_FAULT
     if "true" in story.derive(unclean_election).possible_values(since, known):

@@ -59,10 +59,10 @@ class EpochRegistrations:
             self._by_epoch[one.epoch] = _join(self._by_epoch.get(one.epoch), one)
         self._epochs = sorted(self._by_epoch)
 
-    def of(self, epoch: int) -> EpochRegistration | None:
+    def of_epoch(self, epoch: int) -> EpochRegistration | None:
         return self._by_epoch.get(epoch)
 
-    def before(self, epoch: int) -> EpochRegistration | None:
+    def last_before(self, epoch: int) -> EpochRegistration | None:
         """Return the registration of the newest lower epoch that was described; None for none."""
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None

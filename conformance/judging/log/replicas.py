@@ -16,19 +16,19 @@ class Replicas:
         self._story = story
         self._names = story.timeline.names
 
-    def include(self, node: str) -> bool:
+    def is_replica(self, node: str) -> bool:
         """True if the node is a replica by the last Metadata answer. A former replica may still have the directory."""
         metadata = self._story.metadata
         return not metadata or self._story.timeline.ids.get(node, -1) in metadata[-1].replicas
 
-    def always_include(self, node: str, event: int) -> bool:
+    def was_always_replica(self, node: str, event: int) -> bool:
         """True if the node was a replica all the time up to an event. A replica that is removed and added again starts with an
         empty log."""
         return self._left_at.get(node, NEVER) >= event
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
-        return self._story.derive(ReplicaDamage).hits(lambda effects: effects.moves_replicas)
+        return self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.moves_replicas)
 
     @cached_property
     def _left_at(self) -> dict[str, int]:
@@ -51,7 +51,7 @@ class Replicas:
         asked = (one.asked for one in story.reassignments if not one.is_refused and {*(one.replicas or first)} != first)
         return min([*asked, *(span.began for span in self._moves)], default=NEVER)
 
-    def fewest(self, event: int, since: int = -1) -> int:
+    def fewest_replicas(self, event: int, since: int = -1) -> int:
         """Return the smallest number of replicas that the partition may have had between two events. acks=all may have waited
         for no more."""
         metadata = self._story.metadata
@@ -73,12 +73,12 @@ class Replicas:
         """
         return (
             bool(self._failures)
-            and self.always_include(node, second)
+            and self.was_always_replica(node, second)
             and stood_throughout(self._failures, node, first, second)
         )
 
     @cached_property
     def _failures(self) -> list[FaultSpan]:
         """The faults that failed log directories of this partition, not of an earlier partition of its name."""
-        failed = self._story.derive(ReplicaDamage).hits(lambda effects: effects.fails_directory)
+        failed = self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.fails_directory)
         return [span for span in failed if span.began > self._story.created_at]

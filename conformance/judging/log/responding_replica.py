@@ -40,7 +40,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
     appended: int
 
     @property
-    def begins(self) -> int:
+    def known_from(self) -> int:
         """The first offset from which on `held` is complete."""
         return self.low if self.low >= 0 else self.start
 
@@ -50,7 +50,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def at(self, offset: int) -> ReplicaBatch | None:
+    def batch_at(self, offset: int) -> ReplicaBatch | None:
         found = self.from_offset(offset)
         return found if found is not None and found.base <= offset else None
 
@@ -82,7 +82,7 @@ class ReplicaLogs:
     def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> Life:
         return answer.node, answer.incarnation, answer.cur
 
-    def around(
+    def full_reads_around(
         self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
     ) -> tuple[FetchResult | None, FetchResult | None]:
         """Return the last full read that ended before the request, and the first that began after its answer."""
@@ -91,9 +91,11 @@ class ReplicaLogs:
         after = next((read for read in reads[place : place + 4] if read.asked > answer.event), None)
         return (reads[place - 1] if place else None), after
 
-    def of(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> ReplicaLog | None:
+    def log_of_responder(
+        self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
+    ) -> ReplicaLog | None:
         """Return the responding replica's log; None if it is not certain."""
-        before, after = self.around(answer)
+        before, after = self.full_reads_around(answer)
         if self._leadership.is_from_leader(answer):
             return _of_leader(answer.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):

@@ -102,7 +102,7 @@ class Setting:
         found = {text for text in own if text is not None}
         return found | {text or self._default for text in cluster} if None in own else found
 
-    def begins(self, does: Callable[[str], bool], since: int = -1) -> float:
+    def first_in_force(self, does: Callable[[str], bool], since: int = -1) -> float:
         """Return the first event from `since` on after which a value that `does` accepts may be in force; infinite for none."""
         asked = {value.asked for value in (*self._own, *self._cluster) if value.asked >= since}
         return next((one for one in sorted({since, *asked}) if any(map(does, self.possible_values(one, one + 1)))), inf)
@@ -178,7 +178,7 @@ def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER
 def compacted_from(story: PartitionStory) -> float:
     """Return the event after which the topic may have been compacted, which leaves gaps between offsets for good; infinite for
     none."""
-    return -1 if story.is_internal else story.derive(cleanup_policy).begins(_compacts, _created(story))
+    return -1 if story.is_internal else story.derive(cleanup_policy).first_in_force(_compacts, _created(story))
 
 
 def may_be_compacted(story: PartitionStory, event: float) -> bool:

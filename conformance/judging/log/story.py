@@ -104,7 +104,7 @@ class PartitionStory(Story):
 
     # --- taking facts
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         """Add a fact to its list. Facts of other types, which are about transactions, are ignored."""
         if (taken := self._TAKES.get(type(fact))) is not None:
             taken(self, fact)
@@ -185,10 +185,10 @@ class PartitionStory(Story):
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
 
-    def settle(self, unknown: Any, fact: Any) -> None:
+    def replace_unknown(self, unknown: Any, fact: Any) -> None:
         """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
         if unknown is None:
-            self.take(fact)
+            self.add_fact(fact)
             return
         requests: list[Any] = self._REQUESTS[type(unknown)](self)
         requests[next(n for n, one in enumerate(requests) if one is unknown)] = fact

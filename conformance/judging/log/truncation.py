@@ -72,7 +72,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
         permissions: set[Evidence] = set()
         for write, epoch, trouble in _missing(story, read, seen):
             now = read.cur, read.event
-            if (permission := permitted.between((epoch, write.asked), now, offset=write.last)) is not None:
+            if (permission := permitted.between((epoch, write.asked), now, offset=write.last_offset)) is not None:
                 permissions.add(permission)
                 continue
             by = (write.event, seen.event, read.event)
@@ -87,8 +87,8 @@ def _missing(
 ) -> Iterator[tuple[ProduceResult, int, str]]:
     """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of what the log
     has instead."""
-    shown = offsets_shown_by(read, story.derive(LogStarts).limit(read.event))
-    for write, epoch in story.derive(Acknowledged).within(shown):
+    shown = offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event))
+    for write, epoch in story.derive(Acknowledged).writes_at(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
         if is_earlier and (trouble := loss_in(read, write, shown, False, {})):
             yield write, epoch, trouble
@@ -111,9 +111,9 @@ def _not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
     damage = story.derive(ReplicaDamage)
     if may_be_compacted(story, read.event):
         return COMPACTED
-    if not story.derive(Replicas).always_include(read.node, read.event):
+    if not story.derive(Replicas).was_always_replica(read.node, read.event):
         return REASSIGNED
-    return damage.of(read.node, read.event) or (
+    return damage.damage_at(read.node, read.event) or (
         EPOCHS_LOST if damage.agree_below(read.event, read.node) < inf else None
     )
 

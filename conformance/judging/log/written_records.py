@@ -101,7 +101,7 @@ class SentRecords:
         opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
         self.known_until = min(opaque, story.derive(ReplicaDamage).appends_from)
 
-    def times(self, record: LogRecord, event: int) -> int:
+    def times_sent(self, record: LogRecord, event: int) -> int:
         return self._before.get(record.value or b"", 0) + bisect_left(self._asked.get(record, []), event)
 
     def records(self, batch: ReplicaBatch) -> list[tuple[int, LogRecord]]:
@@ -113,7 +113,7 @@ class SentRecords:
 
     def unsent(self, read: FetchResult, batch: ReplicaBatch) -> str:
         for offset, record in self.records(batch):
-            if not self.times(record, read.event):
+            if not self.times_sent(record, read.event):
                 return f"{read.node} returned {value_in_words(record.value)} at offset {offset}, which no request sent"
         return ""
 
@@ -211,8 +211,9 @@ def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
-        if 0 < sent.times(one, read.event) < found:
-            return f"{read.node} returned {value_in_words(one.value)} {found} times, sent {sent.times(one, read.event)} times"
+        if 0 < sent.times_sent(one, read.event) < found:
+            times = sent.times_sent(one, read.event)
+            return f"{read.node} returned {value_in_words(one.value)} {found} times, sent {times} times"
     return ""
 
 
@@ -227,11 +228,11 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
     for read in (read for read in story.derive(Leadership).leader_reads if read.full):
         life = (read.node, read.incarnation, read.cur)
         before, last[life] = last.get(life), read
-        if may_be_compacted(story, read.event) or damage.of(read.node, read.event) is not None:
+        if may_be_compacted(story, read.event) or damage.damage_at(read.node, read.event) is not None:
             if before is not None:
-                yield Excuse(damage.of(read.node, read.event) or COMPACTED, "leader")
+                yield Excuse(damage.damage_at(read.node, read.event) or COMPACTED, "leader")
             continue
-        low = min(read.log_start, starts.limit(read.event))
+        low = min(read.log_start, starts.highest_explained(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
         gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _first_lost(
             story, before, read, low
@@ -283,7 +284,7 @@ def _delivered_in_order(story: PartitionStory) -> Iterator[Claim]:
         if may_be_compacted(story, one.event):
             yield Excuse(COMPACTED, "consumer")
             continue
-        wrong = _step(before, one, stay, starts.limit(one.event))
+        wrong = _step(before, one, stay, starts.highest_explained(one.event))
         if wrong and (why := _excuse(story, before, one, stay)):
             yield Excuse(why, "consumer")
         else:

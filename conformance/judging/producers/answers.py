@@ -103,7 +103,7 @@ class Right(NamedTuple):
 def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
     """The answer to each request of a producer is right in one of the possible states of its coordinator and leader."""
     producers = together.derive(Producers)
-    for story in together.of(TransactionStory):
+    for story in together.stories_of(TransactionStory):
         yield from _of_transactional_id(story, producers)
     for partition in producers.partitions:
         for write in partition.produced:
@@ -185,7 +185,7 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
 def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
     """True if a fault stood at a broker other than the last coordinator: it may not know that it is no longer the coordinator."""
     node, served = one.request.node, coordination.served_by
-    spans = coordination.story.timeline.standing(coordination.served_at, one.event)
+    spans = coordination.story.timeline.faults_standing(coordination.served_at, one.event)
     hit = any(
         node in span.nodes and span.effects.may_delay_messages and not span.effects.begins_incarnation for span in spans
     )

@@ -10,7 +10,7 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import SEQUENCES, identity, moment
+from conformance.judging.producers.logs import SEQUENCES, identity, moment_of_event
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 
@@ -140,7 +140,7 @@ def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = 
     last = max(own, key=by_asked, default=None)
     if last is None:
         return None
-    since, in_transaction = moment(partition, last.asked), last.asked >= began
+    since, in_transaction = moment_of_event(partition, last.asked), last.asked >= began
     return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
 
 

@@ -9,7 +9,7 @@ from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, 
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import identity, moment
+from conformance.judging.producers.logs import identity, moment_of_event
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, ProducerWrite
@@ -21,7 +21,7 @@ def a_fenced_epoch_has_no_effect(together: Together) -> Iterator[Claim]:
     """Once InitProducerId has returned a newer epoch, requests at an older one neither append records nor change the
     transaction."""
     producers = together.derive(Producers)
-    for story in together.of(TransactionStory):
+    for story in together.stories_of(TransactionStory):
         yield from _requests(story)
         yield from _writes(story, producers)
 
@@ -82,7 +82,7 @@ def _late(
         return
     batch, event = found
     bumped = BUMPED_BY_FENCED if story.bumped_by_fenced(-1, write.event) else None
-    if excuse := bumped or may_be_lost(partition, moment(partition, newer.asked), write):
+    if excuse := bumped or may_be_lost(partition, moment_of_event(partition, newer.asked), write):
         yield Excuse(excuse, case)
         return
     shown = (

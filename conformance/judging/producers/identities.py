@@ -12,7 +12,7 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_have_expired
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.coordinator import LAST_EPOCH
-from conformance.judging.producers.logs import final_read, moment
+from conformance.judging.producers.logs import final_read, moment_of_event
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
@@ -137,14 +137,14 @@ def _has_expired(
     """
     own = (one for one in partition.produced if one.producer_id == id and one.error == NONE)
     written = max((one.asked for one in own), default=-1)
-    if may_have_expired(partition, moment(partition, written), by):
+    if may_have_expired(partition, moment_of_event(partition, written), by):
         return all(one.current_txn_start_offset < 0 for one in states)
-    return differing == {"coordinator_epoch"} and may_have_expired(partition, moment(partition, -1), by)
+    return differing == {"coordinator_epoch"} and may_have_expired(partition, moment_of_event(partition, -1), by)
 
 
 def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, differing: set[str]) -> bool:
     """True if the batches from which a replica would rebuild the differing state were deleted (KIP360-SEQ-11, -16)."""
-    read, start = final_read(partition), partition.derive(LogStarts).limit(by.event)
+    read, start = final_read(partition), partition.derive(LogStarts).highest_explained(by.event)
     if read is None or start <= 0:
         return False
     # The log start may differ: a replica that crashes, or copies the log, may have another one than the leader.

@@ -88,7 +88,7 @@ def stable_end(read: FetchResult) -> int:
     return min((one.batch.base for one in with_markers(read) if one.end is None), default=read.high_watermark)
 
 
-def moment(story: PartitionStory, event: int) -> Moment:
+def moment_of_event(story: PartitionStory, event: int) -> Moment:
     """Return the newest leader epoch that was named before an event, and the event."""
     return story.derive(Leadership).newest_epoch_before(event), event
 

@@ -23,7 +23,7 @@ from conformance.judging.producers.logs import (
     epoch_begin,
     final_read,
     identity,
-    moment,
+    moment_of_event,
     of_compacted,
     own_reads,
     stable_end,
@@ -55,7 +55,7 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
         for partition in by_partition(transaction.writes):
             yield from of_compacted(partition, (transaction.story.dialect,))
         yield from _of_transaction(transaction)
-    for partition in together.of(PartitionStory):
+    for partition in together.stories_of(PartitionStory):
         yield from _of_offsets(partition, producers.transactions)
 
 
@@ -110,7 +110,7 @@ def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
     if any(one.committed is None and _takes_no_markers(one) for one in found):
         return TOO_FEW_REPLICAS
     since = transaction.first_asked
-    permitted = (may_be_lost(one.partition, moment(one.partition, since), one.read) for one in found)
+    permitted = (may_be_lost(one.partition, moment_of_event(one.partition, since), one.read) for one in found)
     return next(filter(None, permitted), None)
 
 
@@ -162,7 +162,7 @@ def no_transaction_hangs(together: Together) -> Iterator[Claim]:
         yield from _not_past(transaction)
     for partition in producers.partitions:
         yield from _moves_on(partition)
-    for story in together.of(TransactionStory):
+    for story in together.stories_of(TransactionStory):
         yield from _dangling(story, producers)
         yield from _all_finish(story, producers)
 
@@ -181,9 +181,13 @@ def _stays_below(
     transaction: Transaction, partition: PartitionStory, first: ProduceResult, reads: list[FetchResult]
 ) -> Iterator[Claim]:
     case, starts = "last-stable-offset", partition.derive(LogStarts)
-    past = [one for one in reads if one.last_stable_offset > first.offset and starts.limit(one.event) <= first.offset]
+    past = [
+        one
+        for one in reads
+        if one.last_stable_offset > first.offset and starts.highest_explained(one.event) <= first.offset
+    ]
     for read in past[:1]:
-        if excuse := may_be_lost(partition, moment(partition, first.asked), read):
+        if excuse := may_be_lost(partition, moment_of_event(partition, first.asked), read):
             yield Excuse(excuse, case)
             continue
         shown = f"{read.node} shows {read.last_stable_offset} as stable, {transaction} is open from {first.offset} on"

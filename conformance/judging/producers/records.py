@@ -22,7 +22,7 @@ from conformance.judging.producers.logs import (
     epoch_begin,
     final_read,
     identity,
-    moment,
+    moment_of_event,
     of_compacted,
     own_reads,
     producer_batches,
@@ -94,7 +94,7 @@ def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
 
 def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     permitted = story.derive(PermittedLosses)
-    deleted = story.derive(LogStarts).limit(read.event)
+    deleted = story.derive(LogStarts).highest_explained(read.event)
     stop = offsets_shown_by(read, deleted).stop
     # A log start that falls again, after a crash, need not bring back what was deleted.
     shown = range(int(min(deleted, stop)), stop)
@@ -104,7 +104,7 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
             continue
         trouble = loss_in(read, write, shown, may_be_compacted(story, read.event), {})
         acknowledged = moment_of(story, write)
-        permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last)
+        permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last_offset)
         if trouble and permission is not None:
             yield Excuse(permission, case)
         else:
@@ -214,7 +214,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
 def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the batch. Its transaction, if any, stays open."""
     in_transaction = unknown.transactional_id is not None
-    return may_be_forgotten(story, offset, moment(story, unknown.asked), known, in_transaction=in_transaction)
+    return may_be_forgotten(story, offset, moment_of_event(story, unknown.asked), known, in_transaction=in_transaction)
 
 
 def _may_be_appended(write: ProduceResult) -> bool:

@@ -51,7 +51,7 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
                 yield from _judge_answer(partition, write, IDEMPOTENT)
     for transaction in producers.transactions:
         yield from _of_transaction(transaction)
-    for story in together.of(TransactionStory):
+    for story in together.stories_of(TransactionStory):
         yield from _begins(story, producers)
 
 

@@ -51,7 +51,7 @@ class TransactionStory(Story):
         TransactionDescription: lambda story, fact: story.described.append(fact),
     }
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         self._TAKES[type(fact)](self, fact)
 
     @property
@@ -109,7 +109,7 @@ class ProducerStory(Story):
         super().__init__(name, timeline)
         self.given: list[ProducerIdGiven | TransactionEnded] = []
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         """Add an answer that gave the id. Other facts of a producer come with its partitions and its transactional id."""
         if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)

@@ -43,7 +43,7 @@ class Transaction:
         """EndTxn requests whose outcome is unknown, or that were refused."""
         self.ended: TransactionEnded | None = None
 
-    def take(self, request: ProducerWrite | OffsetCommitResult) -> None:
+    def add_request(self, request: ProducerWrite | OffsetCommitResult) -> None:
         if isinstance(request, ProducerWrite):
             self.writes.append(request)
         else:
@@ -80,9 +80,9 @@ class Producers:
 
     def __init__(self, together: Together) -> None:
         self.together = together
-        self.partitions = [one for one in together.of(PartitionStory) if not one.is_internal]
+        self.partitions = [one for one in together.stories_of(PartitionStory) if not one.is_internal]
         self.cases = _cases(together)
-        self.transactions = [one for story in together.of(TransactionStory) for one in self._of_id(story)]
+        self.transactions = [one for story in together.stories_of(TransactionStory) for one in self._of_id(story)]
 
     def case(self, producer_id: int) -> str:
         return self.cases.get(producer_id, "")
@@ -114,7 +114,7 @@ class Producers:
             if at not in current:
                 current[at] = Transaction(story, *at)
                 yield current[at]
-            current[at].take(one)
+            current[at].add_request(one)
 
     def _requests(self, story: TransactionStory) -> Iterator[ProducerWrite | OffsetCommitResult | TransactionEnded]:
         for partition in self.partitions:
@@ -140,10 +140,10 @@ def _ends(transaction: Transaction, end: TransactionEnded) -> bool:
 
 def _cases(together: Together) -> dict[int, str]:
     found: dict[int, str] = {}
-    for producer in together.of(ProducerStory):
+    for producer in together.stories_of(ProducerStory):
         for one in producer.given:
             found[one.producer_id] = IDEMPOTENT if one.transactional_id is None else "legacy"
-    for story in together.of(TransactionStory):
+    for story in together.stories_of(TransactionStory):
         found |= dict.fromkeys(story.producer_ids, story.dialect)
     return found
 

@@ -93,4 +93,6 @@ def _in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[int, A
 def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
     """True if the bound has passed since an event, or since the last phase of a fault; no fault stands."""
     calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
-    return not timeline.standing(asked, asked) and timeline.watch_time(calm, asked, PASSES_WITHIN) >= PASSES_WITHIN
+    return (
+        not timeline.faults_standing(asked, asked) and timeline.watch_time(calm, asked, PASSES_WITHIN) >= PASSES_WITHIN
+    )

@@ -103,7 +103,7 @@ def _value_untouched(
         return None
     case = "topic" if refused.kind == "create" else "configuration"
     shown = f"{refused}; {described.node} describes {key}={value} for the {described.resource}"
-    untouched = value == told or described.own(key) != value
+    untouched = value == told or described.own_value(key) != value
     return Finding(untouched, case, (refused.event, described.event), shown, "refused-left-trace")
 
 
@@ -158,7 +158,7 @@ def _beside(
 
 def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
     """True if an acknowledged request set the value that was deleted, by itself or with its topic."""
-    earlier = [change for change in story.before(deletion.asked) if change.outcome == "done"]
+    earlier = [change for change in story.possible_changes(deletion.asked) if change.outcome == "done"]
     return any(change.configs.get(key) is not None for change in earlier)
 
 
@@ -184,7 +184,7 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
 
 
 def _as_acknowledged(described: Described, key: str, change: ResourceChange) -> Finding:
-    wanted, own = change.configs.get(key), described.own(key)
+    wanted, own = change.configs.get(key), described.own_value(key)
     unset = "created-again" if change.kind == "create" else "deleted"
     case = unset if wanted is None else _case(described.resource)
     described_so = f"{described.node} describes {key} as {say(own)} ({say_error(described.error)})"
@@ -203,7 +203,7 @@ def _may_be_described(described: Described, key: str, rival: ResourceChange) -> 
     """True if the answer is right provided that the rival change took effect last."""
     if rival.kind == "delete":
         return described.error == Error.UNKNOWN_TOPIC_OR_PARTITION
-    return described.error == NONE and described.own(key) == rival.configs.get(key)
+    return described.error == NONE and described.own_value(key) == rival.configs.get(key)
 
 
 def _in_force(change: ResourceChange, appended: TopicProduce) -> Finding | None:

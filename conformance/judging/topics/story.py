@@ -33,7 +33,7 @@ class ResourceStory(Story):
         self.described: list[Described] = []
         self.appended: list[TopicProduce] = []
 
-    def take(self, fact: ResourceChange | TopicSeen | Described | TopicProduce) -> None:
+    def add_fact(self, fact: ResourceChange | TopicSeen | Described | TopicProduce) -> None:
         match fact:
             case ResourceChange():
                 self.changes.append(self._with_outcome(fact))
@@ -68,7 +68,7 @@ class ResourceStory(Story):
         unknown.
         """
         count = 0
-        for change in self.before(event):
+        for change in self.possible_changes(event):
             if change.outcome == "open" and change.kind != "configure":
                 return None
             if change.kind != "configure":
@@ -77,11 +77,15 @@ class ResourceStory(Story):
 
     def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
         """True if a fault delayed messages of a controller, or of the requested broker, while the request was under way."""
-        spans = (span for span in self.timeline.standing(change.asked, change.event) if span.effects.may_delay_messages)
+        spans = (
+            span
+            for span in self.timeline.faults_standing(change.asked, change.event)
+            if span.effects.may_delay_messages
+        )
         hit = {node for span in spans for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
 
-    def before(self, event: int) -> list[ResourceChange]:
+    def possible_changes(self, event: int) -> list[ResourceChange]:
         """Return the changes that may have taken effect before an answer: requested before it and not refused."""
         return [change for change in self.changes if change.asked < event and change.outcome != "refused"]
 
@@ -98,7 +102,7 @@ class ResourceStory(Story):
         """
         found: dict[str, ResourceChange] = {}
         former: set[str] = set()
-        for change in self.before(asked):
+        for change in self.possible_changes(asked):
             if change.outcome == "done":
                 if change.replaces:
                     former |= found.keys()
@@ -108,7 +112,7 @@ class ResourceStory(Story):
 
     def rivals(self, asked: int, key: str) -> list[ResourceChange]:
         """Return the changes of open outcome that may have changed a key or may still do so, even after a later change."""
-        before = [change for change in self.before(asked) if change.outcome == "open"]
+        before = [change for change in self.possible_changes(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
     def described_before(self, change: ResourceChange, answer: Described, key: str) -> str | None:
@@ -117,12 +121,14 @@ class ResourceStory(Story):
         None if it did not, or if another change may have taken effect since.
         """
         others = [
-            one for one in self.before(answer.asked) if one is not change and (one.replaces or key in one.configs)
+            one
+            for one in self.possible_changes(answer.asked)
+            if one is not change and (one.replaces or key in one.configs)
         ]
         since = max((one.event for one in others), default=-1)
         earlier = [one for one in self.described if one.event < change.asked and _same_process(one, answer)]
         known = bool(earlier) and earlier[-1].asked > since and earlier[-1].shows(key)
-        return earlier[-1].own(key) if known else None
+        return earlier[-1].own_value(key) if known else None
 
     # --- topics of one name
 
@@ -135,7 +141,7 @@ class ResourceStory(Story):
         known = self._known_creation(answer)
         return [
             change
-            for change in self.before(answer.asked)
+            for change in self.possible_changes(answer.asked)
             if change.outcome == "open"
             or ((known is None or change.event >= known.asked) and not _of_another_topic(change, answer))
         ]

@@ -67,7 +67,7 @@ class Consumers:
 
     def _poll_all(self) -> None:
         """Poll with all members at the same time, since a rebalance ends only when each of them polls."""
-        self._bench.together([partial(_poll, member) for member in self._members])
+        self._bench.run_in_parallel([partial(_poll, member) for member in self._members])
 
 
 def _poll(member: Consumer) -> None:

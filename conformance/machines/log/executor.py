@@ -112,7 +112,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         self._describe_directories()
         for on in self.partitions:
             with suppress(Absent):
-                state = self.roles.state(on)
+                state = self.roles.partition_state(on)
                 for id in filter(self.roles.is_running, state.replicas):
                     self._fetches.read_replica(on, self.bench.node(id), state.leader_epoch)
 
@@ -177,13 +177,15 @@ class LogExecutor(TopicAdministration[do.LogStep]):
     @cached_property
     def _segment_size(self) -> str:
         """The setting that allows small segments: newer releases refuse less than 1 MiB for segment.bytes."""
-        wanted = NewTopic(self.bench.fresh("small"), num_partitions=1, replication_factor=1, configs=SMALL_SEGMENTS)
+        wanted = NewTopic(
+            self.bench.fresh_name("small"), num_partitions=1, replication_factor=1, configs=SMALL_SEGMENTS
+        )
         [tried] = self.asked_broker().create_topics([wanted], validate_only=True).topics
         return "internal.segment.bytes" if tried.error is Error.INVALID_CONFIG else "segment.bytes"
 
     # --- faults
 
-    def around(self, on: str) -> tuple[Topic, int]:
+    def partition_for_fault(self, on: str) -> tuple[Topic, int]:
         partition = self.partitions[on]
         return partition.topic, partition.index
 
@@ -239,5 +241,5 @@ class LogExecutor(TopicAdministration[do.LogStep]):
             # The content of a replica's log is certain between two reads of it.
             self.read_everything()
 
-    def swept(self) -> Swept:
+    def sweep_targets(self) -> Swept:
         return Swept(self.partitions.ids, self._group)

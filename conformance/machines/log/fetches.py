@@ -78,13 +78,13 @@ class Fetches:
                     self._fetch(on, node, self._positions.ends[on], current, last=position[1])
 
     def _revisit(self, on: str, role: do.ReplicaRole, position: Position) -> None:
-        (offset, epoch), current = position, self._roles.state(on).leader_epoch
+        (offset, epoch), current = position, self._roles.partition_state(on).leader_epoch
         partition, leader = self._partitions[on], self._roles.node(on, "leader")
         self._fetch(on, self._roles.node(on, role), offset + 1, current, last=epoch)
         leader.offset_for_leader_epoch(partition.name, partition.index, epoch, current_leader_epoch=current)
 
     def _fetch(self, on: str, node: NodeClient, offset: int, epoch: int, last: int = -1) -> FetchedPartition:
-        return node.fetch(self._partitions[on].at(offset, current_leader_epoch=epoch, last_fetched_epoch=last))
+        return node.fetch(self._partitions[on].fetch_from(offset, current_leader_epoch=epoch, last_fetched_epoch=last))
 
     def _note(self, on: str, answer: FetchedPartition) -> None:
         self._positions.note(on, answer)

@@ -40,18 +40,18 @@ class LeaderProbes:
             leader, epoch = self._roles.node(on, "leader"), self._roles.epoch(on)
         for acks in (-1, 1, -1):
             self._writes.write(on, leader, acks, self._writes.batch(on))
-            self._roles.state(on)
+            self._roles.partition_state(on)
         for _ in range(3):
             self._fetches.read_log(on, leader, epoch)
         for other in (*range(max(0, epoch - FORMER_EPOCHS), epoch), epoch + 1):
             self._fetches.from_start(on, leader, other)
-        self._roles.state(on)
+        self._roles.partition_state(on)
 
     def _probe_former_leader(self, on: str) -> None:
         """Probe whether the former leader commits, at any epoch, and whether it rejects requests that name a newer
         leader epoch."""
         with self._roles.one_look():
-            former, state = self._roles.node(on, "former-leader"), self._roles.state(on)
+            former, state = self._roles.node(on, "former-leader"), self._roles.partition_state(on)
         if former.node == self._bench.name_of(state.leader):
             raise Absent(f"{on} has no former leader that can be reached")
         old = max(0, state.leader_epoch - 1)

@@ -53,11 +53,11 @@ def new_partitions(bench: Bench) -> Partitions:
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = (*ids[1:], ids[0])
     assignments = {"strict": (ids, turned), "loose": (turned,), "compacted": (ids,), "lone": ((ids[-1],),)}
-    wanted = [NewTopic(bench.fresh(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
+    wanted = [NewTopic(bench.fresh_name(kind), assignments[kind], configs=SETTINGS[kind]) for kind in SETTINGS]
     partitions = Partitions()
     for kind, topic in zip(SETTINGS, create_topics(bench, wanted), strict=True):
         for index in range(len(assignments[kind])):
             partitions[f"{kind}-{index}"] = Partition(bench, PartitionData(topic, index))
     for partition in partitions.values():
-        partition.whole()
+        partition.wait_until_whole()
     return partitions

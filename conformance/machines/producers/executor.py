@@ -29,8 +29,8 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)
         # To the cluster an id decides only which partition of the coordinator's topic holds it.
-        ids = {name: bench.fresh(name) for name in do.TRANSACTIONAL}
-        self._group = bench.fresh("group")
+        ids = {name: bench.fresh_name(name) for name in do.TRANSACTIONAL}
+        self._group = bench.fresh_name("group")
         faults = bench.faults(self.partitions["strict-0"].topic, group=self._group, transactional_id=ids["tv2-1"])
         super().__init__(bench, faults)
         self.topics = {on.rpartition("-")[0]: made.topic for on, made in self.partitions.items()}
@@ -42,7 +42,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
             **{name: Client(bench, self.roles, "", LEGACY, began) for name in do.PLAIN},
             **{name: Client(bench, self.roles, ids[name], dialects[name], began) for name in do.TRANSACTIONAL},
         }
-        self._python = PythonProducers(bench, self.roles, named := bench.fresh("python"), began)
+        self._python = PythonProducers(bench, self.roles, named := bench.fresh_name("python"), began)
         after_python = Client(bench, self.roles, named, LEGACY, began)
         self._transactions = Transactions(bench, self.roles, self.partitions, self.clients, self._python, after_python)
         self._reads = Reads(bench, self.roles, self.partitions)
@@ -103,7 +103,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     def _leads(self, node: NodeClient, on: str) -> bool:
         with suppress(Absent):
-            return self.bench.name_of(self.roles.state(on).leader) == node.node
+            return self.bench.name_of(self.roles.partition_state(on).leader) == node.node
         return False
 
     @run.register
@@ -199,7 +199,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     # --- faults
 
-    def around(self, on: str) -> tuple[Topic, int]:
+    def partition_for_fault(self, on: str) -> tuple[Topic, int]:
         return self.partitions[on].topic, self.partitions[on].index
 
     def before_fault(self) -> None:
@@ -235,5 +235,5 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
             # The content of a replica's log is certain between two reads of it.
             self.read_everything()
 
-    def swept(self) -> Swept:
-        return Swept([self.around(on) for on in self.partitions], self._group)
+    def sweep_targets(self) -> Swept:
+        return Swept([self.partition_for_fault(on) for on in self.partitions], self._group)

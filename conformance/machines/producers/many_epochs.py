@@ -31,7 +31,7 @@ def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
         yield
         return
     log = Partition(bench, PartitionData(Topic(coordinator.topic), partition_for(transactional_id, partitions)))
-    before = log.whole()
+    before = log.wait_until_whole()
     try:
         _alter_min_isr(log, "1")
         _reassign(log, (before.leader,))
@@ -44,7 +44,7 @@ def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
 def _reassign(log: Partition, replicas: Sequence[int]) -> None:
     """Reassign the partition, and wait until these are the replicas and all in sync."""
     log.leader().alter_partition_reassignments([Reassignment(log.name, log.index, tuple(replicas))])
-    log.bench.eventually(lambda: set(log.whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
+    log.bench.eventually(lambda: set(log.wait_until_whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
 
 
 def _alter_min_isr(log: Partition, value: str | None) -> None:

@@ -11,12 +11,12 @@ def new_partitions(bench: Bench) -> dict[str, Partition]:
     ids = tuple(bench.id_of(name) for name in bench.brokers)
     turned = tuple((*ids[n:], *ids[:n]) for n in range(3))
     wanted = [
-        NewTopic(bench.fresh("strict"), turned, configs={"min.insync.replicas": "2"}),
-        NewTopic(bench.fresh("loose"), turned[1:2], configs={"min.insync.replicas": "1"}),
+        NewTopic(bench.fresh_name("strict"), turned, configs={"min.insync.replicas": "2"}),
+        NewTopic(bench.fresh_name("loose"), turned[1:2], configs={"min.insync.replicas": "1"}),
     ]
     strict, loose = create_topics(bench, wanted)
     partitions = {f"strict-{n}": Partition(bench, PartitionData(strict, n)) for n in range(3)}
     partitions["loose-0"] = Partition(bench, PartitionData(loose, 0))
     for partition in partitions.values():
-        partition.whole()
+        partition.wait_until_whole()
     return partitions

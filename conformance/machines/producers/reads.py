@@ -36,7 +36,7 @@ class Reads:
         self._roles.describe_eligible()
         for on in self._partitions:
             with suppress(Absent):
-                state = self._roles.state(on)
+                state = self._roles.partition_state(on)
                 for id in filter(self._roles.is_running, state.replicas):
                     with suppress(WireError):
                         self._read(on, self._bench.node(id), state.leader_epoch)
@@ -48,6 +48,6 @@ class Reads:
     def _fetch(self, on: str, node: NodeClient, offset: int) -> None:
         partition, epoch = self._partitions[on], self._roles.epoch(on)
         answer = node.fetch(
-            partition.at(offset, current_leader_epoch=epoch), FetchOptions(isolation_level=READ_COMMITTED)
+            partition.fetch_from(offset, current_leader_epoch=epoch), FetchOptions(isolation_level=READ_COMMITTED)
         )
         self._ends[on] = max(self._ends[on], answer.high_watermark)

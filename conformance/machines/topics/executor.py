@@ -52,14 +52,14 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     def __init__(self, bench: Bench) -> None:
         self._anchor = _anchor(bench)
         super().__init__(bench, bench.faults(self._anchor))
-        self._group = bench.fresh("group")
+        self._group = bench.fresh_name("group")
         self._delete_broker_configs()
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
         super().run(step)
 
-    def around(self, on: str) -> tuple[Topic, int]:
+    def partition_for_fault(self, on: str) -> tuple[Topic, int]:
         return self._anchor, 0
 
     # --- administration
@@ -90,7 +90,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
         if type is not ResourceType.BROKER or not name:
             return self.asked_broker()
         broker = self.bench.name_of(int(name))
-        if broker in self.bench.processes.silent(self.bench.brokers):
+        if broker in self.bench.processes.stopped_or_frozen(self.bench.brokers):
             raise Absent(f"{broker} does not run")
         return self.bench.node(broker)
 
@@ -118,7 +118,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     def _produce_sized(self, topic: Topic, size: int) -> None:
         metadata = self.asked_broker().metadata([topic.name]).topic(topic.name)
         leader = metadata.partitions[0].leader if metadata.partitions else -1
-        if leader < 0 or self.bench.name_of(leader) in self.bench.processes.silent(self.bench.brokers):
+        if leader < 0 or self.bench.name_of(leader) in self.bench.processes.stopped_or_frozen(self.bench.brokers):
             raise Absent(f"{topic.name} has no leader that can be reached")
         known = Topic(topic.name, metadata.topic_id)
         self.bench.node(leader).produce(known, 0, batch(b"v" * size), timeout_ms=2_000)
@@ -127,7 +127,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
     def read_everything(self) -> None:
         """Read topics and configurations as every running broker describes them."""
-        down = self.bench.processes.silent(self.bench.brokers)
+        down = self.bench.processes.stopped_or_frozen(self.bench.brokers)
         for broker in self.bench.brokers:
             if broker not in down:
                 with suppress(*UNANSWERED):
@@ -150,7 +150,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
     def agrees(self) -> bool:
         """Wait until every broker describes what was acknowledged, within the bound of GEN-19, and read everything."""
-        self.bench.tape.premise(HEALED, not self.bench.lacking())
+        self.bench.tape.premise(HEALED, not self.bench.remaining_damage())
         met = self._settles("every broker describes what was acknowledged")
         self.bench.tape.premise(AT_REST, met)
         self.read_everything()
@@ -198,6 +198,6 @@ def _own_values(answer: ConfigsAnswer, resource: Resource) -> dict[str, str | No
 def _anchor(bench: Bench) -> Topic:
     """Create a topic with a replica on every broker. Raises KitError if it is refused."""
     assignment = (tuple(bench.id_of(name) for name in bench.brokers),)
-    [topic] = create_topics(bench, [NewTopic(bench.fresh(do.ANCHOR), assignment)])
-    Partition(bench, PartitionData(topic, 0)).whole()
+    [topic] = create_topics(bench, [NewTopic(bench.fresh_name(do.ANCHOR), assignment)])
+    Partition(bench, PartitionData(topic, 0)).wait_until_whole()
     return topic

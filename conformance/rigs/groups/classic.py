@@ -40,7 +40,7 @@ def upgrade_group(group: Group, classic: LoneClassicMember) -> tuple[GroupMember
     newcomer.join()
     found = next((member for member in group.describe().members if member.member_id == classic.id), None)
     at_generation = found is not None and found.member_epoch == classic.generation
-    has_all = found is not None and group.of(found) == frozenset(range(group.partitions))
+    has_all = found is not None and group.assigned_partitions(found) == frozenset(range(group.partitions))
     what = f"{classic.id} is a member at its generation {classic.generation}, with all partitions: {found}"
     promised = None if at_generation else ("KIP1251-UPG-01", "generation")
     return newcomer, premise(at_generation and has_all, what, promised=promised)

@@ -141,7 +141,7 @@ class HandOver(NamedTuple):
     missed: HeartbeatAnswer
 
     @property
-    def now(self) -> int:
+    def moved_epoch(self) -> int:
         """The epoch to which the coordinator moved the old member."""
         return self.missed.member_epoch
 
@@ -172,9 +172,9 @@ class Group:
 
     def member(self, instance_id: str | None = None) -> GroupMember:
         """Return a member that has not joined yet."""
-        return GroupMember(self, self.bench.fresh("member"), instance_id)
+        return GroupMember(self, self.bench.fresh_name("member"), instance_id)
 
-    def alone(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
+    def sole_member(self, bumps: int = 0, *, aged: int = 0, instance_id: str | None = None) -> GroupMember:
         """Return a member that owns all partitions, which it got after `aged` epochs of the group; `bumps` epochs have
         passed since."""
         member = self.member(instance_id)
@@ -184,11 +184,11 @@ class Group:
             member.turn_to(self.topic.name)
         else:
             member.join()
-        self.settle(member)
+        self.heartbeat_until_settled(member)
         member.bump(bumps)
         return member
 
-    def settle(self, *members: GroupMember) -> DescribedGroup:
+    def heartbeat_until_settled(self, *members: GroupMember) -> DescribedGroup:
         """Heartbeat in turn until these members share all partitions in the group's epoch."""
 
         def agreed_description() -> DescribedGroup | None:
@@ -209,7 +209,7 @@ class Group:
         stable = seen.group_state.lower() == "stable"  # 3.7 writes it in lower case
         return seen if stable and current else None
 
-    def revoking(self, member: GroupMember) -> frozenset[int]:
+    def heartbeat_until_revoking(self, member: GroupMember) -> frozenset[int]:
         """Heartbeat until the member has to revoke partitions, without acknowledging that. Returns these partitions."""
 
         def partitions_to_revoke() -> frozenset[int] | None:
@@ -221,11 +221,11 @@ class Group:
 
     def hand_over(self, bumps: int = 0, *, aged: int = 0) -> HandOver:
         """Bring the group into the state of HandOver; `new` has joined and has no partition yet."""
-        old = self.alone(bumps, aged=aged)
+        old = self.sole_member(bumps, aged=aged)
         before = old.epoch
         new = self.member()
         new.join()
-        lost = self.revoking(old)
+        lost = self.heartbeat_until_revoking(old)
         return HandOver(old, new, min(old.partitions), min(lost), before, self.acknowledge(old))
 
     def hand_over_with_commit(self, offset: int, bumps: int, *, aged: int = 0) -> HandOver:
@@ -249,13 +249,13 @@ class Group:
 
     def inherit(self, bumps: int, *, later: int) -> Inheritance:
         """Bring the group into the state of Inheritance; `later` bumps follow it."""
-        first, heir = self.alone(), self.member()
+        first, heir = self.sole_member(), self.member()
         heir.join()
-        self.settle(first, heir)
+        self.heartbeat_until_settled(first, heir)
         heir.bump(bumps)
         own = heir.partitions
         first.leave()
-        self.settle(heir)
+        self.heartbeat_until_settled(heir)
         partition = min(heir.partitions - own)
         epoch = heir.since[partition]
         heir.bump(later)
@@ -332,16 +332,16 @@ class Group:
         """Return the coordinator's description of the member; None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
-    def holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
+    def premise_of_holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
         """Return the premise that the coordinator has the member at this epoch, with these partitions."""
         found = self.describe_member(member)
-        met = found is not None and found.member_epoch == epoch and self.of(found) >= set(partitions)
+        met = found is not None and found.member_epoch == epoch and self.assigned_partitions(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
         what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {found}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
-    def waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
+    def premise_of_waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
         """Return the premise that the coordinator has the member at its epoch, and has not given the partition that it
         must revoke to another.
 
@@ -349,16 +349,16 @@ class Group:
         """
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch
-        others = [id for id, found in shown.items() if id != member.id and partition in self.of(found)]
+        others = [id for id, found in shown.items() if id != member.id and partition in self.assigned_partitions(found)]
         what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {say(shown)}"
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def unassigned(self, partition: int) -> PremiseClaim:
         """Return the premise that no member has the partition."""
-        holders = [found for found in self.describe().members if partition in self.of(found)]
+        holders = [found for found in self.describe().members if partition in self.assigned_partitions(found)]
         return premise(not holders, f"no member has partition {partition}: {say(holders)}")
 
-    def of(self, member: DescribedMember) -> frozenset[int]:
+    def assigned_partitions(self, member: DescribedMember) -> frozenset[int]:
         """Return a described member's assigned partitions."""
         return self._partitions_in(member.assignment.topic_partitions)
 
@@ -382,7 +382,9 @@ def id_of(topic: Topic) -> UUID:
 
 def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
     """Create a topic with this many partitions, by default with a new name."""
-    wanted = NewTopic(name or bench.fresh("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions)))
+    wanted = NewTopic(
+        name or bench.fresh_name("topic"), tuple((bench.id_of(bench.brokers[0]),) for _ in range(partitions))
+    )
     node = bench.node(bench.brokers[0])
     [topic] = create_topics(bench, [wanted])
     bench.eventually(lambda: _knows_topic(node, topic), f"the broker knowing {topic}")
@@ -391,7 +393,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
 
 def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
     """Wait until the coordinator's metadata has this topic, as shown by an assignment to a member of another group."""
-    scout = Group(group.bench, GroupData(group.bench.fresh("group"), topic, partitions)).alone()
+    scout = Group(group.bench, GroupData(group.bench.fresh_name("group"), topic, partitions)).sole_member()
     scout.leave()
 
 
@@ -415,7 +417,7 @@ def await_coordinator(bench: Bench, group: str) -> None:
 
 
 def new_group(bench: Bench, partitions: int = 4) -> GroupData:
-    data = GroupData(bench.fresh("group"), new_topic(bench, partitions), partitions)
+    data = GroupData(bench.fresh_name("group"), new_topic(bench, partitions), partitions)
     await_coordinator(bench, data.name)
     return data
 

@@ -49,7 +49,7 @@ class StoredPartitions(msgspec.Struct, frozen=True):
     partitions: tuple[int, ...]
     assignment_epochs: tuple[int, ...] | None = None
 
-    def pairs(self, since: Mapping[int, int]) -> bool:
+    def has_epochs(self, since: Mapping[int, int]) -> bool:
         """True if each partition has an epoch, equal to the one in `since`."""
         return self.assignment_epochs == tuple(since.get(partition) for partition in self.partitions)
 

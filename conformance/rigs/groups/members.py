@@ -15,11 +15,11 @@ class Members:
     def __init__(self, group: Group, *, static: bool = True) -> None:
         self.group = group
         self._static = static
-        self.present = [group.alone()]
+        self.present = [group.sole_member()]
 
     def change(self, kind: str) -> None:
         """Make one change. After "revoke", members have partitions to revoke, unacknowledged until the next change."""
-        self.settle()
+        self.bring_all_back()
         if kind in ("join", "revoke") or (kind != "bump" and len(self.present) == 1):
             self._join()
             if kind == "revoke":
@@ -34,20 +34,20 @@ class Members:
             return
         else:
             self.present.pop().leave()
-        self.settle()
+        self.bring_all_back()
 
-    def settle(self) -> None:
+    def bring_all_back(self) -> None:
         """Bring all members back, and balance the group."""
         for member in self.present:
             if member.instance_id and self._is_away(member):
                 member.join()
-        self.group.settle(*self.present)
+        self.group.heartbeat_until_settled(*self.present)
 
     def _join(self) -> None:
         if len(self.present) == self.group.partitions:
             self.present.pop().leave()
-            self.settle()
-        self.present.append(self.group.member(self.group.bench.fresh("instance") if self._static else None))
+            self.bring_all_back()
+        self.present.append(self.group.member(self.group.bench.fresh_name("instance") if self._static else None))
         self.present[-1].join()
 
     def _is_away(self, member: GroupMember) -> bool:
@@ -81,7 +81,7 @@ class Owners:
 
     def change(self, kind: str) -> list[Ownership]:
         """Make one change ("join", "bump", "leave" or "revoke"). Returns the ownerships after it."""
-        self._members.settle()
+        self._members.bring_all_back()
         self._note()
         self._members.change(kind)
         if kind != "revoke":
@@ -119,18 +119,18 @@ def loses_all_for_a_while(group: Group, member: GroupMember, *others: GroupMembe
     member.turn_to("nowhere")
     group.bench.eventually(lambda: member.keep_up() and not member.partitions, f"{member.id} without partitions")
     for other in others:
-        group.settle(other)
+        group.heartbeat_until_settled(other)
     member.turn_to(group.topic.name)
-    group.settle(member, *others)
+    group.heartbeat_until_settled(member, *others)
 
 
 def lets_another_own(group: Group, member: GroupMember, partition: int) -> None:
     """Let another member temporarily own partitions that include this one."""
     other = group.member()
     other.join()
-    group.settle(member, other)
+    group.heartbeat_until_settled(member, other)
     if partition in member.partitions:
         # The assignor moved other partitions: this member gives up all of its own for a moment, so that this one moves too.
         loses_all_for_a_while(group, member, other)
     other.leave()
-    group.settle(member)
+    group.heartbeat_until_settled(member)

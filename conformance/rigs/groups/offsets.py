@@ -22,7 +22,7 @@ class GroupOffset:
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
-        self.group = partition.bench.fresh("group")
+        self.group = partition.bench.fresh_name("group")
 
     @property
     def coordinator(self) -> NodeClient:
@@ -35,12 +35,12 @@ class GroupOffset:
         return ask_until_served(self.partition.bench, lambda: node.offset_commit(self.group, [wanted], version=version))
 
     def fetch(self, version: int) -> CommittedOffset:
-        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only
+        return self.coordinator.offset_fetch(self.group, [(self.partition.topic, 0)], version=version).only_partition
 
-    def stable(self, version: int) -> CommittedOffset:
+    def fetch_stable(self, version: int) -> CommittedOffset:
         """Return the committed offset as answered to a client that requires stable offsets."""
         wanted = [(self.partition.topic, 0)]
-        return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only
+        return self.coordinator.offset_fetch(self.group, wanted, require_stable=True, version=version).only_partition
 
     def stable_offset(self) -> CommittedOffset:
         """Return the committed offset once no transaction is pending and the coordinator has loaded the group."""
@@ -48,7 +48,7 @@ class GroupOffset:
         passing = NOT_READY_FOR_TRANSACTION | {Error.UNSTABLE_OFFSET_COMMIT}
         node = self.coordinator
         ask = partial(node.offset_fetch, self.group, wanted, require_stable=True)
-        return ask_until_served(self.partition.bench, ask, passing).only
+        return ask_until_served(self.partition.bench, ask, passing).only_partition
 
 
 def holds_commit(found: CommittedOffset, offset: int, epoch: int) -> bool:

@@ -24,7 +24,7 @@ class StreamsMember:
 
     def __init__(self, group: StreamsGroup) -> None:
         self.group = group
-        self.id = group.bench.fresh("member")
+        self.id = group.bench.fresh_name("member")
         self.epoch = JOIN
         self.active: frozenset[int] = frozenset()
         self.standby: frozenset[int] = frozenset()

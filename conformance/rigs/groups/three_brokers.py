@@ -47,14 +47,14 @@ class RoutedGroup(Group):
     def coordinate_at(self, name: str) -> None:
         """Make this broker the group's coordinator, by an ordinary election if it is not yet."""
         log = self.log
-        if log.whole().leader != self.bench.id_of(name):
+        if log.wait_until_whole().leader != self.bench.id_of(name):
             log.move_leader(self.bench.id_of(name))
         self.await_coordinator()
 
 
 def routed_group(bench: Bench) -> GroupData:
     """Prepare a group with a topic of four partitions and a coordinator that has loaded it."""
-    data = GroupData(bench.fresh("group"), new_topic(bench, 4), 4)
+    data = GroupData(bench.fresh_name("group"), new_topic(bench, 4), 4)
     RoutedGroup(bench, data).await_coordinator()
     return data
 

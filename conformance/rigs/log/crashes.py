@@ -55,7 +55,7 @@ class Crashing(Partition):
     @property
     def replicas(self) -> tuple[int, ...]:
         """The ids of its replicas in assignment order, the preferred leader first."""
-        return self.whole().replicas
+        return self.wait_until_whole().replicas
 
     def bystander(self) -> int:
         """Return the id of the broker that does not host the partition."""
@@ -142,19 +142,19 @@ class Crashing(Partition):
 
     # --- waiting
 
-    def until(self, probe: Callable[[], T | None], what: str, due: Due = "step", within: float = WITHIN) -> T:
+    def wait_until(self, probe: Callable[[], T | None], what: str, due: Due = "step", within: float = WITHIN) -> T:
         return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
     def joins(self, probe: Callable[[], object], what: str) -> None:
         """Wait until a restarted replica is in sync. If it never is, read its records for the judges, and raise."""
         try:
-            self.until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
+            self.wait_until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
         except Overdue:
             at_rest(self)
             raise
 
     def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
-        return self.until(
+        return self.wait_until(
             lambda: self.state_if_led_by(id, above=above, isr=isr),
             f"broker {id} as the leader above epoch {above}",
             "leader",
@@ -162,7 +162,7 @@ class Crashing(Partition):
 
     def end_once_online(self, id: int) -> int:
         """Return the replica's log end offset once its broker has it online."""
-        return self.until(lambda: self.end(id), f"broker {id} with its replica online")
+        return self.wait_until(lambda: self.end(id), f"broker {id} with its replica online")
 
     def ends_until(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
         """Poll the replica's log end offset until the condition holds; return all values."""
@@ -173,7 +173,7 @@ class Crashing(Partition):
             ends.extend([] if end is None else [end])
             return end is not None and bool(over())
 
-        self.until(try_once, what, due)
+        self.wait_until(try_once, what, due)
         return ends
 
     # --- reading
@@ -182,9 +182,9 @@ class Crashing(Partition):
         """Return all records of a replica, whichever leader it follows. Its only segment fits into one answer."""
         node = self.bench.node(id)
         start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
-        return node.fetch(self.at(start), FetchOptions(replica_id=FUTURE_REPLICA))
+        return node.fetch(self.fetch_from(start), FetchOptions(replica_id=FUTURE_REPLICA))
 
-    def lags(self, id: int, end: int) -> PremiseClaim:
+    def premise_of_lag(self, id: int, end: int) -> PremiseClaim:
         """Return the premise that the replica's high watermark is below the acknowledged log end `end`."""
         mark, held = watermark_and_end(self, self.bench.node(id))
         return premise(mark < end, f"the high watermark {mark} of broker {id} is below {end}; its log ends at {held}")

@@ -48,21 +48,21 @@ class ElectionSettings:
         self.bench = bench
         self.first, self.second, self.bystander = data.first, data.second, data.bystander
         self.partitions = {kind: [Partition(bench, one) for one in found] for kind, found in data.partitions.items()}
-        self.leaders: dict[str, set[int]] = {one.name: set() for one in self.all}
+        self.leaders: dict[str, set[int]] = {one.name: set() for one in self.all_partitions}
         """The leaders seen since the lagging replica was started, by topic."""
 
     @property
-    def all(self) -> list[Partition]:
+    def all_partitions(self) -> list[Partition]:
         return [one for found in self.partitions.values() for one in found]
 
     def bystander_metadata(self) -> MetadataAnswer:
         """Return the bystander's Metadata of all partitions."""
-        return self.bench.node(self.bystander).metadata([one.name for one in self.all])
+        return self.bench.node(self.bystander).metadata([one.name for one in self.all_partitions])
 
     def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
         """True if this broker leads all partitions of these kinds. Notes the leaders of all partitions."""
         answer = self.bystander_metadata()
-        for one in self.all:
+        for one in self.all_partitions:
             self.leaders[one.name].add(answer.topic(one.name).partition(0).leader)
         wanted = [one for kind in kinds for one in self.partitions[kind]]
         return all(answer.topic(one.name).partition(0).leader == self.bench.id_of(broker) for one in wanted)
@@ -74,7 +74,7 @@ class ElectionSettings:
         first = self.bench.id_of(self.first)
         self.bench.processes.kill(self.second, role="follower")
         self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
-        for one in self.all:
+        for one in self.all_partitions:
             one.write(*[b"on the first only"] * records, to=self.bench.node(self.first))
         self.bench.processes.kill(self.first, role="leader")
         self._until(lambda one: one.leader == -1, "no leader")
@@ -86,7 +86,7 @@ class ElectionSettings:
     def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
         def all_hold() -> bool:
             answer = self.bystander_metadata()
-            return all(holds(answer.topic(one.name).partition(0)) for one in self.all)
+            return all(holds(answer.topic(one.name).partition(0)) for one in self.all_partitions)
 
         self.bench.eventually(all_hold, what, every=0.1)
 
@@ -104,15 +104,15 @@ class ElectionSettings:
 
         self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)
         if "DescribeTopicPartitions" in self.bench.column.ranges:  # for the judges, the eligible leader replicas
-            self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all])
+            self.bench.node(self.bystander).describe_topic_partitions([one.name for one in self.all_partitions])
 
-    def rest(self) -> None:
+    def recover_partitions(self) -> None:
         """Restart the last in-sync replica, write a record to each partition, and wait until the replicas agree."""
         self.bench.processes.start(self.first)
-        for one in self.all:
-            one.whole()
+        for one in self.all_partitions:
+            one.wait_until_whole()
             one.write(b"at the end")
-        at_rest(*self.all)
+        at_rest(*self.all_partitions)
 
     # --- configuration
 
@@ -145,7 +145,7 @@ def _prepare_partitions(bench: Bench) -> SettingsData:
     partitions = {kind: [PartitionData(topic, 0) for topic in made] for kind, made in topics.items()}
     for data in (one for found in partitions.values() for one in found):
         partition = Partition(bench, data)
-        partition.whole()
+        partition.wait_until_whole()
         partition.write(b"on both")
     return SettingsData(partitions, first, second, bystander)
 

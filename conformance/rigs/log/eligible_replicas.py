@@ -52,15 +52,15 @@ class EligibleReplicas:
         """Delete the topic of `strict`, and wait until the asked broker no longer knows it."""
         [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
         self._accepted(deleted.error)
-        self.strict.until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")
+        self.strict.wait_until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")
 
     def leaves(self, id: int) -> None:
         """Wait until the broker is fenced."""
-        self.shown.until(lambda: not self.shown.is_listed(self.asked, id), f"{id} fenced")
+        self.shown.wait_until(lambda: not self.shown.is_listed(self.asked, id), f"{id} fenced")
 
     def returns(self, id: int) -> None:
         """Wait until the broker is unfenced."""
-        self.shown.until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", STARTS_WITHIN)
+        self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", STARTS_WITHIN)
 
     def _accepted(self, error: Error) -> None:
         if error is not Error.NONE:

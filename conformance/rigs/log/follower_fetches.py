@@ -99,7 +99,7 @@ def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> Partit
         raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
 
     def state_if_done() -> PartitionMetadata | None:
-        state = partition.whole()
+        state = partition.wait_until_whole()
         return state if state.replicas == replicas else None
 
     return partition.bench.eventually(state_if_done, f"replicas {say(replicas)} of {partition.name}")
@@ -127,13 +127,13 @@ class IsrAttempt(NamedTuple):
 class OneFollower(Partition):
     """A partition with one follower, whose fetches alone advance the high watermark."""
 
-    def cast(self) -> FollowerRoles:
-        state = self.whole()
+    def choose_roles(self) -> FollowerRoles:
+        state = self.wait_until_whole()
         [follower] = [id for id in state.replicas if id != state.leader]
         [outsider] = [name for name in self.bench.brokers if self.bench.id_of(name) not in state.replicas]
         return FollowerRoles(self.bench.node(state.leader), follower, self.bench.node(outsider), state)
 
-    def grow(self, cast: FollowerRoles, records: int) -> int:
+    def append_records(self, cast: FollowerRoles, records: int) -> int:
         """Append at the leader without waiting for the follower; return the new log end offset."""
         return self.write(*[b"ahead"] * records, acks=1, to=cast.leader).base_offset + records
 
@@ -150,17 +150,19 @@ class OneFollower(Partition):
         """Fetch with the follower's id. `epoch_ahead` is its current leader epoch minus the leader's."""
         node = cast.leader if at == "leader" else cast.outsider
         return node.fetch(
-            self.at(offset, current_leader_epoch=cast.state.leader_epoch + epoch_ahead, last_fetched_epoch=last),
+            self.fetch_from(
+                offset, current_leader_epoch=cast.state.leader_epoch + epoch_ahead, last_fetched_epoch=last
+            ),
             FetchOptions(replica_id=cast.follower, replica_epoch=broker_epoch),
         )
 
     def look(self, cast: FollowerRoles, offset: int) -> FetchedPartition:
         """Return the leader's answer to a consumer's fetch at `offset`."""
-        return cast.leader.fetch(self.at(offset))
+        return cast.leader.fetch(self.fetch_from(offset))
 
     def isr(self, cast: FollowerRoles) -> set[int]:
         """Return the ISR in the leader's Metadata."""
-        return set(self.state(cast.state.leader).isr)
+        return set(self.state_by(cast.state.leader).isr)
 
     def let_in(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
         """Fetch with the id of a follower outside the ISR, until it is in the ISR or `within` seconds have passed."""
@@ -293,7 +295,7 @@ def prepare_pairs(bench: Bench) -> SharedFollowerData:
     strict = new_topics(bench, [replicas] * 5, min_insync_replicas="2")
     led = new_topics(bench, [replicas[::-1]])
     for topic in (*free, *strict, *led):
-        Partition(bench, PartitionData(topic, 0)).whole()
+        Partition(bench, PartitionData(topic, 0)).wait_until_whole()
     return SharedFollowerData(leader, follower, bystander, tuple(free), tuple(strict))
 
 

@@ -23,7 +23,7 @@ class Behind(NamedTuple):
     copying: tuple[int, ...] = ()
     """The followers that are not frozen and copy the records above the high watermark."""
 
-    def still(self, partition: Partition) -> PremiseClaim:
+    def premise_of_lag(self, partition: Partition) -> PremiseClaim:
         """Return the premise that high watermark and log end differ, and are unchanged."""
         now = watermark_and_end(partition, self.leader)
         met = now == (self.watermark, self.end) and self.watermark < self.end
@@ -34,7 +34,7 @@ class Behind(NamedTuple):
         node = partition.bench.node(self.copying[0])
 
         def has_copied() -> bool:
-            read = node.fetch(partition.at(self.watermark), FetchOptions(replica_id=FUTURE_REPLICA))
+            read = node.fetch(partition.fetch_from(self.watermark), FetchOptions(replica_id=FUTURE_REPLICA))
             end = read.batches[-1].last_offset + 1 if read.batches else self.watermark
             return end >= self.end and read.high_watermark >= self.watermark
 
@@ -48,7 +48,7 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 
     Keep the block short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
     """
-    bench, state = partition.bench, partition.whole()
+    bench, state = partition.bench, partition.wait_until_whole()
     leader = bench.node(state.leader)
     follower, *others = (id for id in state.isr if id != state.leader)
     with frozen_broker(bench, bench.name_of(follower)):
@@ -59,4 +59,4 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:
     """Return a replica's high watermark and log end offset, from its own answers."""
     end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
-    return node.fetch(partition.at(0)).high_watermark, end
+    return node.fetch(partition.fetch_from(0)).high_watermark, end

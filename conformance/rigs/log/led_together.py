@@ -33,7 +33,7 @@ class SpreadPartitions:
 
     def move_leaders(self) -> list[PartitionMetadata]:
         """Move every leader by an ordinary election: make the last replica the preferred leader, and elect it."""
-        before = [partition.whole() for partition in self.partitions]
+        before = [partition.wait_until_whole() for partition in self.partitions]
         orders = [(*state.replicas[-1:], *state.replicas[:-1]) for state in before]
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
         broker = self.bench.node(self.bench.brokers[0])
@@ -51,7 +51,7 @@ class SpreadPartitions:
 
     def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:
         def state_if_led() -> PartitionMetadata | None:
-            state = partition.whole()
+            state = partition.wait_until_whole()
             return state if state.leader == leader else None
 
         return self.bench.eventually(state_if_led, f"{leader} leading {partition.name}")
@@ -73,7 +73,7 @@ def several_partitions(name: str, count: int, epochs: int) -> Rig[SpreadData, Sp
         data = SpreadData(tuple(PartitionData(topic, 0) for topic in new_topics(bench, turned)))
         several = SpreadPartitions(bench, data)
         for partition in several.partitions:
-            partition.whole()
+            partition.wait_until_whole()
         for move in range(epochs + 1):
             if move:
                 several.move_leaders()
@@ -101,7 +101,7 @@ def retained_partitions(bench: Bench) -> SpreadData:
     data = SpreadData(tuple(PartitionData(topic, 0) for topic in topics))
     several, began = SpreadPartitions(bench, data), bench.now().unix_ms
     for partition in several.partitions:
-        partition.whole()
+        partition.wait_until_whole()
     for segment in range(SEGMENTS):
         if segment and segment % 2 == 0:
             several.move_leaders()

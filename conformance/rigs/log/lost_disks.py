@@ -59,7 +59,7 @@ class LostDisks:
 
     def holds(self, records: int) -> bool:
         """True if the holder has all acknowledged records."""
-        reads = [read_whole(one, self.bench.node(self.holder), one.state().leader_epoch) for one in self.partitions]
+        reads = [read_whole(one, self.bench.node(self.holder), one.state_by().leader_epoch) for one in self.partitions]
         return all(sum(len(batch.records) for batch in read.batches) == records for read in reads)
 
     def lose_disks(self) -> None:
@@ -100,7 +100,7 @@ def _prepare_partitions(bench: Bench) -> LostDisksData:
     ]
     partitions = [[PartitionData(topic, 0) for topic in topics] for topics in made]
     for data in (one for found in partitions for one in found):
-        Partition(bench, data).whole()
+        Partition(bench, data).wait_until_whole()
     return LostDisksData(partitions)
 
 

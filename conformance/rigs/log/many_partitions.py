@@ -178,7 +178,7 @@ class RepeatedFetches:
                 found[self.crowd.name_of(one)] |= set(delivered_of(one))
         return found
 
-    def showing(self, doomed: dict[str, set[ReadRecord]]) -> list[FetchAnswer]:
+    def answers_with(self, doomed: dict[str, set[ReadRecord]]) -> list[FetchAnswer]:
         """Return the answers that contain any of these records."""
 
         def shows(one: FetchedPartition) -> bool:
@@ -199,7 +199,7 @@ def prepare_crowd(bench: Bench) -> ManyPartitionsData:
         tuple(new_topics(bench, [replicas] * PARTITIONS, min_insync_replicas="1")), first, second, bystander
     )
     for couple in ManyPartitions(bench, data).couples.values():
-        couple.whole()
+        couple.wait_until_whole()
     return data
 
 

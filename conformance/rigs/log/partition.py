@@ -63,7 +63,7 @@ class Partition(PartitionView):
 
     def move_leader(self, to: int | None = None) -> PartitionMetadata:
         """Move the leader by an ordinary election: make a follower the preferred leader, and elect it."""
-        before = self.whole()
+        before = self.wait_until_whole()
         new = to if to is not None else next(id for id in before.replicas if id != before.leader)
         order = (new, *(id for id in before.replicas if id != new))
         record_fault(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
@@ -95,7 +95,7 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
     ids = replicas or tuple(bench.id_of(name) for name in bench.brokers)
     [topic] = new_topics(bench, [ids], **configs)
     partition = Partition(bench, PartitionData(topic, 0))
-    partition.whole()
+    partition.wait_until_whole()
     return partition
 
 
@@ -109,7 +109,7 @@ def recreate(partition: Partition) -> Partition:
     again = Partition(bench, PartitionData(topic, 0))
 
     def is_served() -> bool:
-        return again.leader().fetch(again.at(0)).error is Error.NONE
+        return again.leader().fetch(again.fetch_from(0)).error is Error.NONE
 
     bench.eventually(is_served, f"{topic} served by its id", due="leader")
     return again
@@ -119,13 +119,13 @@ def new_topics(bench: Bench, assignments: list[tuple[int, ...]], **configs: str)
     """Create topics of one partition each in one request. `configs` are written with underscores for dots."""
     settings = {name.replace("_", "."): value for name, value in configs.items()}
     return create_topics(
-        bench, [NewTopic(bench.fresh("topic"), (replicas,), configs=settings) for replicas in assignments]
+        bench, [NewTopic(bench.fresh_name("topic"), (replicas,), configs=settings) for replicas in assignments]
     )
 
 
 def new_topic(bench: Bench, assignment: list[tuple[int, ...]]) -> Topic:
     """Create a topic with these replicas for each of its partitions."""
-    [topic] = create_topics(bench, [NewTopic(bench.fresh("topic"), tuple(assignment))])
+    [topic] = create_topics(bench, [NewTopic(bench.fresh_name("topic"), tuple(assignment))])
     return topic
 
 

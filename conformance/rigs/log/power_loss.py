@@ -29,12 +29,12 @@ class PowerLossWrites:
         """Begin to write; return once `enough` writes are acknowledged."""
         self.acknowledged: list[AcknowledgedRecord] = []
         self._partition = partition
-        self._state = partition.whole()
+        self._state = partition.wait_until_whole()
         self._node = partition.bench.node(self._state.leader, purpose="traffic")
         self._thread = Thread(target=self._write)
         self._thread.start()
         try:
-            partition.until(
+            partition.wait_until(
                 lambda: len(self.acknowledged) >= enough or not self._thread.is_alive(), "acknowledged writes"
             )
         except KitError:
@@ -72,9 +72,9 @@ class Power:
         self.trio = Crashing(bench, data.trio)
         self.alone = Crashing(bench, data.alone)
 
-    def word(self, partition: Crashing) -> Word:
+    def registration_on_disk(self, partition: Crashing) -> Word:
         """Return the controller's registration of a partition, readable while no broker is up."""
-        return self.bench.word(self.bench.controllers[0], partition.topic, partition.index)
+        return self.bench.registration_on_disk(self.bench.controllers[0], partition.topic, partition.index)
 
     def start_controllers(self) -> None:
         """Start the controllers, and wait until the sessions of all known brokers have expired unnoticed.
@@ -91,7 +91,7 @@ class Power:
         """Return the registration of the partition on all brokers, once neither partition has a leader."""
 
         def word_if_leaderless() -> Word | None:
-            words = [self.word(partition) for partition in (self.trio, self.alone)]
+            words = [self.registration_on_disk(partition) for partition in (self.trio, self.alone)]
             return words[0] if all(word.leader == -1 for word in words) else None
 
         return self.bench.eventually(word_if_leaderless, "all brokers fenced", every=0.3)

@@ -25,7 +25,7 @@ def at_rest(*partitions: Partition) -> bool:
     (KIP101-INV-18), not an error; their logs are read all the same.
     """
     bench = partitions[0].bench
-    bench.tape.premise(HEALED, not bench.lacking())
+    bench.tape.premise(HEALED, not bench.remaining_damage())
     met = (
         bench.wait.comes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGES_WITHIN).outcome
         is True
@@ -62,18 +62,20 @@ def log_start(partition: Partition, node: NodeClient) -> int:
 
 def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, last: int) -> FetchedPartition:
     return node.fetch(
-        partition.at(offset, current_leader_epoch=epoch, last_fetched_epoch=last, partition_max_bytes=WHOLE_BYTES),
+        partition.fetch_from(
+            offset, current_leader_epoch=epoch, last_fetched_epoch=last, partition_max_bytes=WHOLE_BYTES
+        ),
         FetchOptions(replica_id=FUTURE_REPLICA),
     )
 
 
 def read_out(partition: Partition) -> PartitionMetadata:
     """Read every replica's log, its consumer-visible part, and the leader's epoch end offsets; return the state."""
-    state = partition.state()
+    state = partition.state_by()
     for id in state.replicas:
         node = partition.bench.node(id)
         start = read_whole(partition, node, state.leader_epoch).log_start_offset
-        node.fetch(partition.at(max(0, start), current_leader_epoch=state.leader_epoch))
+        node.fetch(partition.fetch_from(max(0, start), current_leader_epoch=state.leader_epoch))
     if state.leader >= 0:
         _read_ends(partition, partition.bench.node(state.leader), state.leader_epoch)
     return state

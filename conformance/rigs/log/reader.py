@@ -91,7 +91,7 @@ class Reader:
 
     def _fetch(self, leader: NodeClient, epoch: int) -> FetchedPartition:
         return leader.fetch(
-            self.partition.at(
+            self.partition.fetch_from(
                 self.position.offset,
                 current_leader_epoch=epoch,
                 last_fetched_epoch=self.position.epoch if self.by == "fetch" else -1,

@@ -18,7 +18,7 @@ class FetchedLog(msgspec.Struct, frozen=True):
     batches: tuple[Batch, ...]
 
     @property
-    def stamps(self) -> dict[int, int]:
+    def epoch_starts(self) -> dict[int, int]:
         """The batches' leader epochs, each with the base offset of its first batch."""
         first: dict[int, int] = {}
         for batch in self.batches:
@@ -27,17 +27,17 @@ class FetchedLog(msgspec.Struct, frozen=True):
 
     def end_of(self, epoch: int) -> int:
         """Return the end offset of an epoch with records: the start of the next epoch's first batch, else the log end."""
-        return min((start for stamp, start in self.stamps.items() if stamp > epoch), default=self.end)
+        return min((start for stamp, start in self.epoch_starts.items() if stamp > epoch), default=self.end)
 
     def epoch_end(self, epoch: int, current: int) -> EpochAndOffset:
         """Return what a leader at epoch `current` with this log must answer to OffsetForLeaderEpoch (catalogue, section
         M)."""
-        entries = sorted({current: self.end, **self.stamps}.items())
+        entries = sorted({current: self.end, **self.epoch_starts}.items())
         return EpochAndOffset(*end_of(epoch, entries, self.end))
 
     def ended_epochs(self) -> list[int]:
         """Return the epochs with records before the last epoch with records, oldest first."""
-        return sorted(self.stamps)[:-1]
+        return sorted(self.epoch_starts)[:-1]
 
     def batches_from(self, offset: int) -> tuple[Batch, ...]:
         """Return the complete batches that a fetch at `offset` must return; the first of them contains `offset`."""
@@ -50,7 +50,7 @@ def replica_log(partition: Partition, node: NodeClient) -> FetchedLog:
     def read() -> FetchedLog | None:
         end = node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
         start = node.list_offsets(partition.name, partition.index, EARLIEST, replica_id=DEBUGGER).offset
-        found = node.fetch(partition.at(start))
+        found = node.fetch(partition.fetch_from(start))
         committed = found.error is Error.NONE and found.high_watermark == end
         return FetchedLog(start, end, found.batches) if committed else None
 

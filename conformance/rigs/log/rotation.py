@@ -59,7 +59,7 @@ def assign_replicas(partition: Partition, replicas: tuple[int, ...], asked: int)
 
 def put_first(partition: Partition, to: int, asked: int) -> None:
     """Make a replica the preferred leader, without electing it."""
-    assign_replicas(partition, (to, *(id for id in partition.state(asked).replicas if id != to)), asked)
+    assign_replicas(partition, (to, *(id for id in partition.state_by(asked).replicas if id != to)), asked)
 
 
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:
@@ -77,7 +77,7 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
 
 def prefer_leader(partition: Partition, to: int) -> PartitionMetadata:
     """Elect an in-sync replica at once by a request to its own broker, since the others may be frozen."""
-    before = partition.state(to)
+    before = partition.state_by(to)
     put_first(partition, to, asked=to)
     return elect_preferred(partition, to, before.leader_epoch)
 
@@ -101,7 +101,7 @@ class Rotation:
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.bench = partition.bench
-        state = partition.whole()
+        state = partition.wait_until_whole()
         self.replicas = state.replicas
         self.leader = state.leader
         self.epoch = state.leader_epoch
@@ -119,7 +119,7 @@ class Rotation:
                 self.bench.processes.resume(self.bench.name_of(id))
                 self._frozen.discard(id)
 
-    def alone(self) -> NodeClient:
+    def isolate_leader(self) -> NodeClient:
         """Return the leader's client once all other replicas are frozen, with none of their fetches in its
         purgatory."""
         node = self.bench.node(self.leader)
@@ -154,9 +154,9 @@ class Rotation:
         if result.error is Error.NONE:
             record_fault(self.bench.tape, UNCLEAN, "witness", node=name, detail={"leader": to})
 
-    def take(self, values: int) -> LeaderLog:
+    def write_alone(self, values: int) -> LeaderLog:
         """Write this many records to the leader in its turn; no other replica gets them."""
-        node = self.alone()
+        node = self.isolate_leader()
         if values:
             records = [f"of {self.leader} at epoch {self.epoch}, {n}".encode() for n in range(values)]
             self.partition.write(*records, acks=1, to=node)

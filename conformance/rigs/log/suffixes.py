@@ -28,7 +28,7 @@ class Suffix(NamedTuple):
         """Return the premise that the suffix was truncated and replaced by one record of a later epoch."""
         log = replica_log(partition, self.node)
         written = f"{self.end - self.start} records from {self.start} on truncated, one written"
-        return premise(log.end == self.start + 1, f"{written}: {say(log.stamps)}, {log.end}")
+        return premise(log.end == self.start + 1, f"{written}: {say(log.epoch_starts)}, {log.end}")
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
     appended one record."""
     bench = partition.bench
     heir = prefer_follower(partition)
-    state = partition.whole()
+    state = partition.wait_until_whole()
     old = bench.node(state.leader)
     with frozen_broker(bench, bench.name_of(heir)) as since:
         # A fetch answer in flight would give the new leader the very records that it must lack.
@@ -47,14 +47,14 @@ def suffix_to_truncate(partition: Partition, records: int) -> Iterator[Suffix]:
         start = partition.write(*[b"nobody else's"] * records, acks=1, to=old).base_offset
         yield Suffix(old, state.leader_epoch, start, start + records)
         old.elect_leaders([(partition.name, 0)], ElectionType.PREFERRED)
-        bench.eventually(lambda: partition.state(old.node).leader == heir, f"{heir} leading {partition.name}")
-    partition.whole()
+        bench.eventually(lambda: partition.state_by(old.node).leader == heir, f"{heir} leading {partition.name}")
+    partition.wait_until_whole()
     partition.write(b"of the next epoch")
 
 
 def prefer_follower(partition: Partition) -> int:
     """Make a follower the preferred leader without an election; return its id."""
-    state = partition.whole()
+    state = partition.wait_until_whole()
     order = (state.replicas[1], state.replicas[0], *state.replicas[2:])
     broker = partition.bench.node(state.leader)
     broker.alter_partition_reassignments([Reassignment(partition.name, 0, order)])

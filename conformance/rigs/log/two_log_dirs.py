@@ -40,7 +40,7 @@ class TwoLogDirs:
 
     def leaderless(self) -> bool:
         """True if the broker's Metadata has no leader for any partition of the failed directory."""
-        return all(partition.state().leader == -1 for partition in self.offline)
+        return all(partition.state_by().leader == -1 for partition in self.offline)
 
 
 def two_disks(bench: Bench) -> TwoLogDirsData:
@@ -49,7 +49,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     topics = new_topics(bench, [(bench.id_of(broker),)] * TOPICS)
     for topic in topics:
         partition = Partition(bench, PartitionData(topic, 0))
-        partition.whole()
+        partition.wait_until_whole()
         partition.write(b"before the loss")
     described = bench.node(broker).describe_log_dirs().log_dirs
     on_lost = {replica.topic for found in described if found.log_dir.endswith(LOST) for replica in found.replicas}

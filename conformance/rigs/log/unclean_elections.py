@@ -61,7 +61,7 @@ class UncleanPartition(Partition):
 
     def bystander_state(self) -> PartitionMetadata:
         """Return the partition in the bystander's Metadata."""
-        return self.state(self.bystander)
+        return self.state_by(self.bystander)
 
     # --- live replicas
 
@@ -136,7 +136,7 @@ class UncleanPartition(Partition):
         if state.leader != id:
             return None
         try:
-            answer = self.bench.node(id).fetch(self.at(0, current_leader_epoch=state.leader_epoch))
+            answer = self.bench.node(id).fetch(self.fetch_from(0, current_leader_epoch=state.leader_epoch))
             end = self.bench.node(id).list_offsets(self.name, self.index, replica_id=-2).offset
         except WireError:
             return None

@@ -64,7 +64,7 @@ class Log:
         self.index = index
         self.here = (topic.name, index)
 
-    def at(self, offset: int, *, partition_max_bytes: int = PARTITION_MAX_BYTES) -> FetchPartition:
+    def fetch_from(self, offset: int, *, partition_max_bytes: int = PARTITION_MAX_BYTES) -> FetchPartition:
         """Return the partition for a Fetch from this offset."""
         return FetchPartition(self.topic, self.index, offset, partition_max_bytes=partition_max_bytes)
 
@@ -92,7 +92,7 @@ class Log:
         described = self.stage.broker.describe_producers(self.name, self.index)
         return self.stage.bench.require(described, "description", LASTING).producer(producer_id)
 
-    def state(self, producer_id: int) -> LogState:
+    def producer_state(self, producer_id: int) -> LogState:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))
 
     def last_marker(self) -> ControlType | None:
@@ -105,13 +105,13 @@ class Log:
         found: list[Batch] = []
         position = self.start()
         while True:
-            read = self.stage.broker.fetch(self.at(position))
+            read = self.stage.broker.fetch(self.fetch_from(position))
             found += read.batches
             before, position = position, read.batches[-1].last_offset + 1 if read.batches else read.high_watermark
             if not before < position < read.high_watermark:
                 return tuple(found)
 
-    def empty(self) -> int:
+    def delete_all_records(self) -> int:
         """Delete all records; return the new log start."""
         deleted = self.stage.broker.delete_records(self.name, self.index, -1)
         if deleted.error is not Error.NONE:
@@ -233,9 +233,9 @@ class Stage:
 
     def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:
         """Return a producer with a new transactional id."""
-        return StageProducer(self, DIALECTS[dialect], self.bench.fresh("tid"), timeout_ms).start()
+        return StageProducer(self, DIALECTS[dialect], self.bench.fresh_name("tid"), timeout_ms).start()
 
-    def resting(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
+    def idle_transactional(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
         """Return a transactional producer without an open transaction, after `bumps` epoch bumps.
 
         `case` is "untouched", or the protocol of a transaction that it has ended.

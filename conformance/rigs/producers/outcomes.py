@@ -69,7 +69,7 @@ class KnownRecords:
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
         """Fetch as a read_committed consumer, at most `most` bytes or one batch."""
         return self.log.leader().fetch(
-            self.log.at(offset, partition_max_bytes=most),
+            self.log.fetch_from(offset, partition_max_bytes=most),
             FetchOptions(isolation_level=READ_COMMITTED),
             version=version,
         )
@@ -84,7 +84,7 @@ class KnownRecords:
         bounded = self.first_open is None or last < self.first_open
         return bounded and delivered_records(read, offset) == owed
 
-    def through(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
+    def fetch_once(self, version: int | None = None) -> tuple[bool, FetchedPartition]:
         """Fetch once from the log start; return whether all visible records below the first open transaction are there,
         and the answer."""
         read = self.read(0, version)

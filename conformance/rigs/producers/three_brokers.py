@@ -79,7 +79,7 @@ class ThreeBrokers:
         topics = new_topics(self.bench, [(*ids[n:], *ids[:n]) for n, _ in enumerate(ids)], **configs)
         made = [Partition(self.bench, PartitionData(topic, 0)) for topic in topics]
         for partition in made:
-            partition.whole()
+            partition.wait_until_whole()
         return made
 
     def partition(self, *brokers: str, **configs: str) -> Partition:
@@ -103,7 +103,7 @@ class ThreeBrokers:
 
     def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
         """Return a producer with a new transactional id."""
-        name = self.bench.fresh("tid")
+        name = self.bench.fresh_name("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
 
     def coordinator_of(self, producer: CheckProducer, besides: Sequence[str] = ()) -> str:
@@ -132,7 +132,7 @@ class ThreeBrokers:
         index = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION).index()
         return Partition(self.bench, PartitionData(self._transactions, index))
 
-    def beside(self, producer: CheckProducer) -> tuple[str, str]:
+    def brokers_beside(self, producer: CheckProducer) -> tuple[str, str]:
         """Return the next broker to coordinate a transactional id, and the one without a replica of its log."""
         state = self.state_partition(producer).await_agreement()
         [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
@@ -147,21 +147,21 @@ class ThreeBrokers:
         To replace a coordinator, pass its partition of the internal topic. All replicas are in the ISR before, so that
         another may lead.
         """
-        partition.whole()
+        partition.wait_until_whole()
         if how == "move":
             yield partition.move_leader()
             return
         old = self.leader_of(partition)
-        with self.without(old, how):
+        with self.without_broker(old, how):
             alive = self.others(old)
             yield self.bench.eventually(
                 lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", STARTS_WITHIN,
                 due="leader",
             )  # fmt: skip
-        partition.whole()
+        partition.wait_until_whole()
 
     @contextmanager
-    def without(self, name: str, how: How) -> Iterator[None]:
+    def without_broker(self, name: str, how: How) -> Iterator[None]:
         """Kill, stop or freeze the broker within the block."""
         processes = self.bench.processes
         {"kill": processes.kill, "stop": processes.stop, "freeze": processes.pause}[how](name, role="broker")
@@ -180,12 +180,12 @@ class ThreeBrokers:
         Yields the answer, and the transaction as described before its coordinator was lost.
         """
         coordinator = self.coordinator_of(producer)
-        asked = producer.at(self.bench.node(coordinator))
+        asked = producer.with_coordinator(self.bench.node(coordinator))
         with ExitStack() as broken:
-            with self.without(leader, "freeze"):
+            with self.without_broker(leader, "freeze"):
                 ended = asked.require(asked.finish(committed), "producer")
                 prepared = asked.describe()
-                broken.enter_context(self.without(coordinator, how))
+                broken.enter_context(self.without_broker(coordinator, how))
             self.await_takeover(producer, coordinator)
             yield ended, prepared
 
@@ -195,7 +195,7 @@ class ThreeBrokers:
 
         def is_led() -> bool:
             serves = node.list_offsets(partition.name, partition.index).error is Error.NONE
-            return serves and partition.state(seen_by).leader == id
+            return serves and partition.state_by(seen_by).leader == id
 
         self.bench.eventually(is_led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
 
@@ -203,7 +203,7 @@ class ThreeBrokers:
         """Wait until the broker `seen_by` shows no leader for the partition."""
 
         def has_no_leader() -> bool:
-            return partition.state(seen_by).leader == -1
+            return partition.state_by(seen_by).leader == -1
 
         self.bench.eventually(has_no_leader, f"no leader of {partition}", STARTS_WITHIN, due="leader")
 
@@ -231,7 +231,7 @@ class ThreeBrokers:
     def outcome(self, partition: Partition, producer: CheckProducer) -> TransactionOutcome:
         leader = partition.leader()
         start = max(0, leader.list_offsets(partition.name, partition.index, EARLIEST).offset)
-        fetched = leader.fetch(partition.at(start))
+        fetched = leader.fetch(partition.fetch_from(start))
         own = [one for one in fetched.batches if one.control and one.producer_id == producer.producer_id]
         known = self.producer_state(partition, producer, leader)
         stable = leader.list_offsets(partition.name, partition.index, LATEST, isolation_level=READ_COMMITTED)
@@ -269,12 +269,12 @@ def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> Partiti
 
 def await_coordinator_topic(bench: Bench) -> TransactionStateTopic:
     """Create the coordinators' topic by a first look-up, and wait until its ISRs are full."""
-    CheckProducer(bench, 0, bench.fresh("tid")).start()
+    CheckProducer(bench, 0, bench.fresh_name("tid")).start()
     name = LOGS[CoordinatorType.TRANSACTION]
     described = bench.node(bench.brokers[0]).metadata([name]).topic(name)
     internal = TransactionStateTopic(Topic(name, described.topic_id))
     for one in described.partitions:
-        Partition(bench, PartitionData(internal.transactions, one.partition)).whole()
+        Partition(bench, PartitionData(internal.transactions, one.partition)).wait_until_whole()
     return internal
 
 

@@ -23,7 +23,7 @@ class FirstTransaction:
 
     def __init__(self, bench: Bench, dialect: Dialect = LEGACY) -> None:
         self.bench = bench
-        self.id = bench.fresh("transaction")
+        self.id = bench.fresh_name("transaction")
         self.producer = Producer(bench, self.id, dialect=dialect, coordinator=self.coordinator).start()
 
     def coordinator(self) -> NodeClient:
@@ -45,7 +45,7 @@ class FirstTransaction:
         leader = partition.leader()
 
         def marker_if_there() -> tuple[FetchedPartition, Batch] | None:
-            read = leader.fetch(partition.at(after))
+            read = leader.fetch(partition.fetch_from(after))
             markers = [one for one in read.batches if one.control and one.producer_id == self.producer.producer_id]
             return (read, markers[0]) if markers else None
 

@@ -161,9 +161,9 @@ class Frozen:
                 self._open = asked
                 return asked
             self._dismiss(asked)
-        return self.came(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
+        return self.request_or_none(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
 
-    def came(self, asked: Received | None, due: Due, what: str) -> Received | None:
+    def request_or_none(self, asked: Received | None, due: Due, what: str) -> Received | None:
         """Return the request, or None if none came within SOON. Raises Overdue if the kit was starved of CPU, which
         may be the cause.
         """
@@ -180,7 +180,7 @@ class Frozen:
             leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
             _answer_raft(self.peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)
 
-    def stand(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
+    def make_candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make the voter a candidate, as the successor of a resigning leader; return its first Vote or pre-vote."""
         epoch = epoch_of(self.follow(leader, ahead))
         self.end(leader, epoch, [self.id])
@@ -223,7 +223,7 @@ class Frozen:
 
     def candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make the voter a candidate; return its Vote, still unanswered."""
-        return self.vote_of(self.stand(leader, ahead))
+        return self.vote_of(self.make_candidate(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
         """Grant this pre-vote and return the Vote that follows; return a Vote as it is."""
@@ -320,7 +320,7 @@ class Frozen:
         """Grant the requested vote or pre-vote."""
         grant_vote(self.peers, asked)
 
-    def outdate(self, asked: Received, current: LeaderAndEpoch) -> None:
+    def answer_later_epoch(self, asked: Received, current: LeaderAndEpoch) -> None:
         """Answer the voter's Vote with a later epoch, and with that epoch's leader if there is one."""
         _answer_vote(self.peers, asked, current, error=Error.FENCED_LEADER_EPOCH)
 

@@ -180,7 +180,7 @@ class ExampleRun:
         executor = self._ready()
         self._tape.note(REST_NOTE)
         with deadline(time.monotonic() + (HURRIED if self._is_over else RESTS_WITHIN)):
-            executor.rest()
+            executor.bring_to_rest()
 
     @property
     def _is_over(self) -> bool:

@@ -18,7 +18,7 @@ from conformance.running.machine.example import Ending, Played, Schedule
 from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
-from history.taken import about, showing, steps_taken, sweep_at_rest
+from history.taken import about, steps_taken, steps_with, sweep_at_rest
 from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
@@ -179,7 +179,7 @@ def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
     """Return sets of steps worth a try: those that show the violation; these with the faults on their subjects, or with
     all non-read steps there; the latest steps on these subjects; and all of them."""
     steps = steps_taken(played.history)
-    shown, near = showing(steps, observation.events), about(played.history, steps, observation.events)
+    shown, near = steps_with(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
     reads = {step.number for step in steps if played.steps[step.number].reads}
     return [shown, shown | (near & faults), shown | (near - reads), *latest_steps(near | shown, shown), near | shown]

@@ -131,7 +131,7 @@ class MachineRun(CheckRun):
             seed=seed,
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
-            column=path_slug(self.standing().column.label),
+            column=path_slug(self.standing_cluster().column.label),
             steering=self._reach.steering(seed),
         )
 
@@ -181,7 +181,7 @@ class MachineRun(CheckRun):
         """
         try:
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
-            return ExampleRun(self.check, self.lab, self.standing(), ending)
+            return ExampleRun(self.check, self.lab, self.standing_cluster(), ending)
         except Hindered as hindered:
             self.note_unfounded(hindered)
             raise

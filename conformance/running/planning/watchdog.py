@@ -45,7 +45,7 @@ class Watchdog:
         """Note that a check has finished."""
         self._finished = time.monotonic()
 
-    def over(self) -> None:
+    def note_cleaned_up(self) -> None:
         """Note that the run has cleaned up: there is nothing left to watch."""
         self._over.set()
 
@@ -56,9 +56,9 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop watching; after an interruption, go on until the clean-up is `over`."""
+        """Stop watching; after an interruption, go on until `note_cleaned_up`."""
         if not self.barked:
-            self.over()
+            self.note_cleaned_up()
 
     def _watch(self) -> None:
         while not self._over.wait(max(0.001, self._latest - time.monotonic())):

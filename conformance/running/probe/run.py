@@ -56,7 +56,7 @@ class ProbeRun(CheckRun):
         # A release without any of the rows may refuse a cluster that was made for them.
         if not self._own_rows(Facts(version=self.lab.images[self.label].version)):
             return
-        cases = self.cases(self.standing().column)
+        cases = self.cases(self.standing_cluster().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:
                 for drawn in self._inputs_of(case, round):
@@ -77,7 +77,7 @@ class ProbeRun(CheckRun):
         facts = Facts(version=column.version, ranges=column.ranges)
         if not (applicable := self._own_rows(facts)):
             return []
-        if "case" not in self.check.takes and len(self.check.cases or ()) != 1:
+        if "case" not in self.check.parameter_names and len(self.check.cases or ()) != 1:
             return [""]
         known = {case.id for row in applicable for case in row.applicable_cases(facts)}
         own = [row for row in applicable if row.id.removesuffix(LATER) == self.check.own_rows[0]]
@@ -107,7 +107,7 @@ class ProbeRun(CheckRun):
         """Run one example and file it, with evidence of each breach that is new or equals `shows`. Returns its folders
         by breach."""
         began = time.monotonic()
-        standing = self.standing()
+        standing = self.standing_cluster()
         rig = self.check.rig
         context = self.lab.shared_context(rig, standing) if rig.shared else {}
         inputs = msgspec.to_builtins(drawn)

@@ -56,7 +56,7 @@ class Progress:
             self._column(label).of = count
         self._write()
 
-    def begins(self, label: str, check: str) -> None:
+    def note_check(self, label: str, check: str) -> None:
         """Note the check that the worker begins."""
         self.doing.label, self.doing.check, self.doing.since = label, check, time.time()
         self._write()

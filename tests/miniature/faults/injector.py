@@ -217,10 +217,10 @@ class MiniFaults(Faults):
         self._mini.heal_all(self._tape)
 
     @property
-    def stand(self) -> bool:
+    def any_standing(self) -> bool:
         return bool(self._mini.open)
 
-    def lacking(self) -> list[str]:
+    def blocking_rules(self) -> list[str]:
         return [f"{one} cut off from {other}" for one, other in self._mini.cluster.cuts]
 
 

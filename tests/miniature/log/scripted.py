@@ -65,7 +65,7 @@ def last_replica_comes_back(*bugs: str) -> list[Observation]:
     partition = new_partition(bench, (1,))
     faults = bench.faults(partition.topic)
     faults.inject(Stop(role="leader"))
-    partition.state("broker-2")
+    partition.state_by("broker-2")
     bench.processes.start("broker-1")
     began = bench.now().seconds
     bench.eventually(lambda: _over(partition, began), "the end of the bound", within=60.0)
@@ -73,7 +73,7 @@ def last_replica_comes_back(*bugs: str) -> list[Observation]:
 
 
 def _over(partition: Partition, began: float) -> bool:
-    return partition.state("broker-2").leader >= 0 or partition.bench.now().seconds - began > CONVERGES_WITHIN + 2
+    return partition.state_by("broker-2").leader >= 0 or partition.bench.now().seconds - began > CONVERGES_WITHIN + 2
 
 
 def follower_comes_back_first(*bugs: str) -> list[Observation]:
@@ -86,10 +86,10 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
     partition.await_agreement(["broker-1"])
     bench.node(1).produce(partition.topic, 0, batch(b"on one", timestamp=bench.now().unix_ms))
     faults.inject(Kill(role="leader"))
-    bench.eventually(lambda: partition.state("broker-3").leader == -1, "no leader")
+    bench.eventually(lambda: partition.state_by("broker-3").leader == -1, "no leader")
     bench.processes.start("broker-2")
     for _ in range(40):
-        state = partition.state("broker-3")
+        state = partition.state_by("broker-3")
         if state.leader == 2:
             read_whole(partition, bench.node(2), state.leader_epoch)
             break
@@ -120,12 +120,12 @@ def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
     _write(partition, b"a")
     bench.faults(beside.topic).inject(Kill(role="follower"))
     for replicas in ((1, 3), None):
-        partition.state("broker-1")
+        partition.state_by("broker-1")
         bench.node(1).alter_partition_reassignments([Reassignment(partition.name, 0, replicas)])
         for _ in range(3):
-            partition.state("broker-1")
+            partition.state_by("broker-1")
     bench.tape.premise(AT_REST, True)
-    partition.state("broker-1")
+    partition.state_by("broker-1")
     return _violations(bench)
 
 

@@ -166,7 +166,7 @@ def test_a_broker_that_was_down_learns_of_deletion_and_creation_when_it_is_up_ag
     created(bench)
     partitions(bench)
     bench.node(1).produce(Topic("t"), 0, batch(b"old"))
-    with bench.faults(Topic("t")).under(Kill(role="follower")):
+    with bench.faults(Topic("t")).standing_fault(Kill(role="follower")):
         bench.node(1).delete_topics(["t"])
         created(bench)
         bench.wait.comes_true(lambda: False, "a while passes", 2.0)

@@ -12,7 +12,7 @@ from filelock import FileLock
 from conformance.catalogue.applicability import in_range
 from fixtures.images import maven
 from fixtures.paths import cache_dir
-from fixtures.runs import quiet
+from fixtures.runs import discard_progress
 from mutants import Mutant, UnknownMutant, all_mutants, mutant
 from mutants.build import SOURCES, AgentNotBuilt, build_agent
 
@@ -77,7 +77,7 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
 
 def class_path(version: str) -> str:
     with FileLock(cache_dir() / f"{version}.lock"):
-        return f"{maven.jars(version, quiet)}/*"
+        return f"{maven.jar_directory(version, discard_progress)}/*"
 
 
 def install_line(output: str) -> str:

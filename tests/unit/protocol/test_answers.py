@@ -81,9 +81,9 @@ def test_an_offset_is_shown_if_nothing_was_wrong(answer: OffsetFetchAnswer, show
 
 @pytest.mark.parametrize("answer", [committed(), committed(1, 2)])
 def test_there_is_an_only_partition_if_there_is_one(answer: OffsetFetchAnswer) -> None:
-    assert committed(3).only.offset == 3
+    assert committed(3).only_partition.offset == 3
     with pytest.raises(KitError, match=f"the answer holds {len(answer.partitions)}"):
-        _ = answer.only
+        _ = answer.only_partition
 
 
 def test_a_producer_of_a_partition_is_found_by_its_id() -> None:

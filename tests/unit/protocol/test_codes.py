@@ -24,4 +24,4 @@ def test_versions_are_an_inclusive_range() -> None:
 
 def test_an_answer_without_the_one_partition_is_trouble_of_the_kit() -> None:
     with pytest.raises(KitError, match="holds 0"):
-        OffsetFetchAnswer(version=9).only  # noqa: B018
+        OffsetFetchAnswer(version=9).only_partition  # noqa: B018

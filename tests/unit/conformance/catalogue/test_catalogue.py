@@ -144,7 +144,7 @@ LOOKED_UP = re.compile(r"\b([A-Z_]+)\[case\]")
 @pytest.mark.parametrize("check", every_check().values(), ids=list(every_check()))
 def test_a_check_that_looks_its_case_up_finds_each_that_it_runs_for(check: AnyCheck) -> None:
     """When a row gets a case for another check, checks that ran for all of its cases so far have to name theirs."""
-    if not isinstance(check, Check) or "case" not in check.takes:
+    if not isinstance(check, Check) or "case" not in check.parameter_names:
         return
     runs_for = check.cases or [case.id for case in shipped_rows()[check.rows[0]].cases]
     for name in LOOKED_UP.findall(inspect.getsource(check.body)):

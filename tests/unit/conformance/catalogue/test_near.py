@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.catalogue.near import near
+from conformance.catalogue.near import similar_rows
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from conformance.catalogue.near import near
     ],
 )
 def test_the_most_similar_ids_come_first(row: str, first: str) -> None:
-    assert near(row).startswith(first)
+    assert similar_rows(row).startswith(first)

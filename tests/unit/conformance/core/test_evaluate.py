@@ -473,7 +473,7 @@ def test_a_host_that_slept_in_a_wait_leaves_open_what_that_wait_shows(
         yield held_if(log.bench.wait.end_of_wait(False, 60.0))
         yield premise(log.bench.wait.end_of_wait(False, 60.0), "the log is kept", promised=("KIP101-INV-05", "kept"))
 
-    monkeypatch.setattr(STARVATION, "worst", lambda since: late)
+    monkeypatch.setattr(STARVATION, "worst_lateness", lambda since: late)
     check = check_of(waits_for_long)
     outcome, _ = play.live(check, FakeCluster(5, 7))
     broken = {(one.requirement, one.result) for one in outcome.observations}
@@ -489,12 +489,12 @@ def test_what_no_wait_shows_is_judged_though_the_host_slept(play: Play, monkeypa
     def shows_the_wrong_answer(log: Log) -> Claims:
         """Observes a wrong answer on a host that slept, and one for which it waited before."""
         yield held_if(log.bench.wait.end_of_wait(False, 60.0), detail="waited")
-        monkeypatch.setattr(STARVATION, "worst", lambda since: 60.0)
+        monkeypatch.setattr(STARVATION, "worst_lateness", lambda since: 60.0)
         log.end()
         yield held_if(False, detail="wrong")
         yield premise(False, "the log keeps what it had", promised=("KIP101-INV-05", "kept"))
 
-    monkeypatch.setattr(STARVATION, "worst", lambda since: 0.0)
+    monkeypatch.setattr(STARVATION, "worst_lateness", lambda since: 0.0)
     check = check_of(shows_the_wrong_answer)
     outcome, _ = play.live(check, FakeCluster(5, 7))
     assert [one.detail.partition(". ")[0] for one in outcome.observations] == [

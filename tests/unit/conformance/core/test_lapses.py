@@ -133,7 +133,7 @@ def test_a_member_forgotten_while_the_host_slept_breaks_no_row(
 ) -> None:
     def heartbeats(log: Log) -> Claims:
         """Expect a heartbeat to be accepted."""
-        yield from is_taken(log, error, lambda: monkeypatch.setattr(STARVATION, "worst", lambda since: late))
+        yield from is_taken(log, error, lambda: monkeypatch.setattr(STARVATION, "worst_lateness", lambda since: late))
 
     check = check_of(heartbeats)
     outcome, _ = play.live(check, FakeCluster(5))
@@ -155,7 +155,7 @@ def test_what_ended_before_the_session_began_explains_nothing(play: Play, monkey
     def heartbeats(log: Log) -> Claims:
         """Expect a heartbeat to be accepted after one for which the host slept."""
         now = log.bench.now().seconds
-        monkeypatch.setattr(STARVATION, "worst", lambda since: late(since, now))
+        monkeypatch.setattr(STARVATION, "worst_lateness", lambda since: late(since, now))
         yield from is_taken(log, Error.UNKNOWN_MEMBER_ID)
 
     outcome, _ = play.live(check_of(heartbeats), FakeCluster(5))

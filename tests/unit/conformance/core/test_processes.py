@@ -41,7 +41,7 @@ def test_a_killed_node_is_witnessed_and_healed_by_its_start(bench: Bench, proces
 def test_nodes_crash_side_by_side_before_any_is_witnessed(bench: Bench, processes: Processes) -> None:
     assert set(processes.crash("broker-1", "broker-2").values()) == {"exited"}
     assert [phase for _, phase, _ in phases(bench)] == ["inject", "inject", "witness", "witness"]
-    assert processes.silent(bench.brokers) == ["broker-1", "broker-2"]
+    assert processes.stopped_or_frozen(bench.brokers) == ["broker-1", "broker-2"]
 
 
 def test_a_controlled_shutdown_is_begun_and_then_seen_out(bench: Bench, processes: Processes) -> None:
@@ -53,18 +53,18 @@ def test_a_controlled_shutdown_is_begun_and_then_seen_out(bench: Bench, processe
 
 def test_a_node_is_down_for_as_long_as_the_block_lasts(bench: Bench, processes: Processes) -> None:
     with processes.down("broker-3") as done:
-        assert (done.state, processes.silent(bench.brokers)) == ("exited", ["broker-3"])
-    assert processes.silent(bench.brokers) == []
+        assert (done.state, processes.stopped_or_frozen(bench.brokers)) == ("exited", ["broker-3"])
+    assert processes.stopped_or_frozen(bench.brokers) == []
     with suppress(ZeroDivisionError), processes.down("broker-3"):
         raise ZeroDivisionError
-    assert processes.silent(bench.brokers) == []
+    assert processes.stopped_or_frozen(bench.brokers) == []
 
 
 def test_frozen_nodes_are_resumed_and_dead_ones_started(bench: Bench, processes: Processes) -> None:
     processes.pause("broker-1")
     processes.kill("broker-2")
     processes.heal_all()
-    assert processes.silent(bench.brokers) == []
+    assert processes.stopped_or_frozen(bench.brokers) == []
     calls = [call.op for call, _ in bench.tape.history.answered_calls()]
     assert calls == ["pause", "kill", "resume", "start"]
 

@@ -60,7 +60,7 @@ def asked(bench: Bench) -> list[list[Call]]:
 
 
 def items_of(call: Call) -> list[str]:
-    return [msgspec.json.encode(item).decode() for item in BATCHES[call.op][0].of(call.request) or ()]
+    return [msgspec.json.encode(item).decode() for item in BATCHES[call.op][0].items_in(call.request) or ()]
 
 
 @pytest.fixture(scope="module")

@@ -63,10 +63,10 @@ def test_the_error_of_a_wait_names_what_is_due_and_how_long_it_took(wait: Waitin
 
 
 def test_how_late_the_kit_woke_is_recorded(bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(bench._live()), "late", lambda *_: 2.5)
-    assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (2.5, 2.5)
+    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
+    assert (bench.wait.seconds_late(10.0), bench.wait.recorded_late(10.0)) == (2.5, 2.5)
     bench = stored(tape)
-    assert (bench.wait.late(10.0), bench.wait.recorded_late(10.0)) == (0.0, 2.5)
+    assert (bench.wait.seconds_late(10.0), bench.wait.recorded_late(10.0)) == (0.0, 2.5)
 
 
 # --- a kit that starved
@@ -79,7 +79,7 @@ def unmet(late: float, within: float = 10.0) -> Settled:
 def test_how_late_the_kit_woke_is_recorded_with_a_wait(
     bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(bench._live()), "late", lambda *_: 2.5)
+    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
     assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is None
     assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is None
 
@@ -87,13 +87,13 @@ def test_how_late_the_kit_woke_is_recorded_with_a_wait(
 @pytest.mark.parametrize(("late", "outcome"), [(2.5, None), (2.4, False)])
 def test_a_quarter_of_the_bound_leaves_it_open_whether_a_wait_was_met(late: float, outcome: bool | None) -> None:
     assert unmet(late).outcome is outcome
-    assert unmet(late).also(True).outcome is outcome
-    assert unmet(late).also(False).outcome is outcome
+    assert unmet(late).require_also(True).outcome is outcome
+    assert unmet(late).require_also(False).outcome is outcome
 
 
 def test_what_came_true_but_is_wrong_is_not_left_open() -> None:
     met = msgspec.convert({"tries": 3, "met": True}, Settled)
-    assert (met.outcome, met.also(True).outcome, met.also(False).outcome) == (True, True, False)
+    assert (met.outcome, met.require_also(True).outcome, met.require_also(False).outcome) == (True, True, False)
 
 
 def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTape) -> None:
@@ -106,7 +106,7 @@ def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTa
 def test_a_wait_that_a_check_made_by_itself_is_late_if_the_kit_was(
     bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(bench._live()), "late", lambda *_: 2.5)
+    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
     ends = [bench.wait.end_of_wait(met, 10.0).outcome for met in (True, False)]
     assert (ends, bench.wait.end_of_wait(False, 11.0).outcome) == ([True, None], False)
     assert stored(tape).wait.end_of_wait(False, 10.0).outcome is None

@@ -135,7 +135,7 @@ class ProducerStory(Story):
         self.written: list[ProduceResult] = []
         self.given: list[ProducerIdGiven] = []
 
-    def take(self, fact: Any) -> None:
+    def add_fact(self, fact: Any) -> None:
         if isinstance(fact, ProduceResult):
             self.written.append(fact)
         elif isinstance(fact, ProducerIdGiven):

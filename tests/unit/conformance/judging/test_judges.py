@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from conformance.judging.judge import Finding, Judge
-from conformance.judging.judges import JUDGES, rows_about, usable
+from conformance.judging.judges import JUDGES, check_usable, rows_about
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.story import Story
 from history.subjects import Kind
@@ -35,12 +35,12 @@ REFUSED = {
 def test_a_judge_that_can_judge_nothing_is_refused_by_name(why: str) -> None:
     judge = REFUSED[why]
     with pytest.raises(ValueError, match=f"judge {judge.row} judges_nothing: {why}"):
-        usable([judge])
+        check_usable([judge])
 
 
 def test_a_judge_that_is_there_twice_is_refused() -> None:
     with pytest.raises(ValueError, match=f"judge {JUDGES[0]} is there twice"):
-        usable([*JUDGES, JUDGES[0]])
+        check_usable([*JUDGES, JUDGES[0]])
 
 
 def test_rows_are_found_by_the_kinds_of_subjects() -> None:

@@ -15,8 +15,8 @@ SEEN: list[tuple[int, int]] = []
 
 @joint_judge("KIP360-INV-06", TransactionStory, PartitionStory)
 def counts(together: Together) -> Iterator[Finding]:
-    ends = sum(len(story.ends) for story in together.of(TransactionStory))
-    writes = sum(len(story.produced) for story in together.of(PartitionStory))
+    ends = sum(len(story.ends) for story in together.stories_of(TransactionStory))
+    writes = sum(len(story.produced) for story in together.stories_of(PartitionStory))
     SEEN.append((ends, writes))
     yield Finding(ends <= writes, "tv2", (0,), f"{ends} ends, {writes} writes")
 

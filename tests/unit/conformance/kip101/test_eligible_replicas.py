@@ -50,7 +50,7 @@ class Strict:
     def start(self, id: int) -> None:
         self.leader = KEPT if self._comes_back else self.leader
 
-    def until(self, probe: Callable[[], T | None], what: str, *due: Any) -> T:
+    def wait_until(self, probe: Callable[[], T | None], what: str, *due: Any) -> T:
         return self.bench.eventually(probe, what)
 
     def in_sync(self, asked: int, *ids: int) -> bool:

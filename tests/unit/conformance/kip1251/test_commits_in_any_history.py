@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.kip1251.commits_in_any_history import MIDDLE, AlternatingOffsets, OldEpochCommit, tries
+from conformance.kip1251.commits_in_any_history import MIDDLE, AlternatingOffsets, OldEpochCommit, older_commits
 from conformance.rigs.groups.members import Hold, Ownership
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, OffsetFetchAnswer
@@ -31,7 +31,7 @@ MEMBER: Any = object()
 def test_an_older_epoch_is_judged_by_the_assignment_epoch(
     hold: Hold, back: int, expected: tuple[int, str, bool] | None
 ) -> None:
-    found = [(one.epoch, one.row, one.accepted) for one in tries(Ownership(MEMBER, 0, 4, 7, hold), back)]
+    found = [(one.epoch, one.row, one.accepted) for one in older_commits(Ownership(MEMBER, 0, 4, 7, hold), back)]
     assert found == ([expected] if expected else [])
 
 

@@ -41,7 +41,7 @@ def answered(at: float, released: float = 1.0, late: float = 0.0, right: bool = 
     waiting = DelayedFetch(cast(Bench, bench), cast(NodeClient, client), cast(PendingRequest, None), bench.seconds)
     answer, prompt = waiting.answer_after(released)
     assert answer == FENCED
-    return results([held_if(prompt.also(right), answer, case="superseded")])
+    return results([held_if(prompt.require_also(right), answer, case="superseded")])
 
 
 @pytest.mark.parametrize("at", [1.0, 2.0, 1.0 + PROMPT - 0.1])

@@ -23,7 +23,7 @@ PROBES = [check for check in all_checks().values() if check.rig is FROZEN]
 def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
     """Two draws for each of its cases."""
     cases = check.cases or tuple(case.id for case in shipped_rows()[check.own_rows[0]].cases)
-    named = cases if "case" in check.takes or len(cases) == 1 else ("",)
+    named = cases if "case" in check.parameter_names or len(cases) == 1 else ("",)
     drawn = list(draw_inputs(check.strategies, 1, 2)) if check.strategies else [{}]
     return [(case, inputs) for case in named for inputs in drawn]
 

@@ -35,7 +35,7 @@ class OneVoterLeft:
         self._started = 0.0
 
     @contextmanager
-    def under(self, fault: Any) -> Iterator[None]:
+    def standing_fault(self, fault: Any) -> Iterator[None]:
         self.done.append(f"{fault.role} down")
         yield
         self.done.append(f"{fault.role} up")

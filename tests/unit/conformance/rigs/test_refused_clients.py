@@ -249,7 +249,7 @@ def is_held(group: Group) -> Claims:
     """A member at its answered epoch."""
     member = group.member()
     member.join()
-    yield group.holding(member, member.epoch)
+    yield group.premise_of_holding(member, member.epoch)
     yield held_if(True)
 
 

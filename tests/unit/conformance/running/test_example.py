@@ -53,7 +53,7 @@ class Acting:
                 raise OutOfTime("the step has no time left")
         self._tape.note(step.act)
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         self._tape.note(READ_OUT)
 
 
@@ -163,7 +163,7 @@ def test_the_whole_history_decides_on_a_suspicion() -> None:
     """The end, as it is read out, may explain what looked like a violation before."""
 
     class ExplainedAtRest(Acting):
-        def rest(self) -> None:
+        def bring_to_rest(self) -> None:
             self._tape.note("explained")
 
     lab = Healing()
@@ -190,7 +190,7 @@ def test_a_step_that_had_no_time_left_ends_the_example_and_is_no_trouble() -> No
 
 def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:
     class Endless(Acting):
-        def rest(self) -> None:
+        def bring_to_rest(self) -> None:
             raise OutOfTime("the end has no time left")
 
     lab = Healing()
@@ -207,7 +207,7 @@ def test_what_only_the_clock_cut_off_is_neither_judged_to_its_end_nor_an_error()
     class Unhealed(Acting):
         cause: Exception = OutOfTime("the ISR is full: not within 1 s")
 
-        def rest(self) -> None:
+        def bring_to_rest(self) -> None:
             raise KitError("kill healed: not within 1 s") from self.cause
 
     class Broken(Unhealed):

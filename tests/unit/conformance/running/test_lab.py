@@ -64,7 +64,7 @@ def stored(tape: LiveTape) -> Faults:
 
 
 def twice(faults: Faults) -> list[Injected]:
-    with faults.under(Recorded()) as first:
+    with faults.standing_fault(Recorded()) as first:
         pass
     second = Recorded(on="broker-2")
     return [first, faults.inject(second), faults.heal(second)]
@@ -93,7 +93,7 @@ def test_the_tape_is_the_log_of_faults(tape: LiveTape) -> None:
 )
 def test_trouble_with_a_fault_is_raised_again_as_it_was(tape: LiveTape, fault: Recorded, error: type[KitError]) -> None:
     def tried(faults: Faults) -> str:
-        with pytest.raises(error) as raised, faults.under(fault.fresh()):
+        with pytest.raises(error) as raised, faults.standing_fault(fault.fresh()):
             pass
         return str(raised.value)
 
@@ -148,13 +148,13 @@ def leaves_a_node_down(bench: Bench) -> Claims:
 
 def shows_nothing(bench: Bench) -> Claims:
     """A fault without a witness, on which the row would be broken."""
-    with bench.faults(TOPIC).under(Recorded(shows=False)):
+    with bench.faults(TOPIC).standing_fault(Recorded(shows=False)):
         yield held_if(False)
 
 
 def does_not_heal(bench: Bench) -> Claims:
     """A fault that stays."""
-    with bench.faults(TOPIC).under(Recorded(heals=False)):
+    with bench.faults(TOPIC).standing_fault(Recorded(heals=False)):
         yield from holds(bench)
 
 
@@ -387,7 +387,7 @@ class Executor:
         if not step.left:
             self._faults.heal(fault)
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         pass
 
 
@@ -537,7 +537,7 @@ def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
 def test_topics_of_an_example_are_deleted_unless_its_cluster_is_kept(tmp_path: Path, state: Path) -> None:
     with Run.begin() as run:
         lab = FakeLab(tmp_path, run, [[]], "smoke")
-        standing = lab.standing("4.3.1", TOPOLOGY)
+        standing = lab.standing_cluster("4.3.1", TOPOLOGY)
         assert lab.clear("e-1") == ""
         lab.kept.append(standing.cluster)
         assert lab.clear("e-2") == ""

@@ -41,7 +41,7 @@ from history.shards import (
     read_shard,
 )
 from history.store import read_histories
-from history.taken import REST_NOTE, about, showing, steps_taken
+from history.taken import REST_NOTE, about, steps_taken, steps_with
 from protocol.errors import KitError
 from strategies.steps import Step
 from tests.support.fake_cluster import TOPOLOGY
@@ -104,7 +104,7 @@ class Executor:
             for _ in range(step.times):
                 self._say(step.on, step.word)
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         Executor.rests += 1
         self._say("strict-0", "rest")
 
@@ -594,7 +594,7 @@ def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -
     _, _, histories = play(machine_of(steps, never(ROW, "z")), [[]])
     history, schedule = histories[0], steps_taken(histories[0])
     [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
-    assert showing(schedule, [b]) == {1}
+    assert steps_with(schedule, [b]) == {1}
     assert about(history, schedule, [b]) == {1, 2}
     [a] = [e.n for e in history.events if isinstance(e, Call) and e.request["word"] == "a"]
     assert about(history, schedule, [a]) == {0, 2, 3}

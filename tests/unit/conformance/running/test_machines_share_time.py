@@ -59,7 +59,7 @@ class Executor:
         Clock.now += SECONDS
         self._bench.tape.call("broker-1", "turn", {}, Turned, Turned)
 
-    def rest(self) -> None:
+    def bring_to_rest(self) -> None:
         Clock.now += SECONDS
 
 

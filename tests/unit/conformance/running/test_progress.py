@@ -56,7 +56,7 @@ def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, 
             shown.extend((doing.check, doing.faults) for doing in column.now)
 
         look()
-        with bench.faults(TOPIC).under(Recorded()):
+        with bench.faults(TOPIC).standing_fault(Recorded()):
             look()
         look()
         yield held_if(False)
@@ -64,7 +64,7 @@ def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, 
     lab = FakeLab(tmp_path, run, [[]], "smoke")
     check = check_of(looks)
     lab.progress.expects({"4.3.1": 3})
-    lab.progress.begins("4.3.1", check.id)
+    lab.progress.note_check("4.3.1", check.id)
     ProbeRun(check, lab, "4.3.1").run()
     assert shown[:3] == [(check.id, []), (check.id, ["recorded"]), (check.id, [])]
     [column] = read_progress(tmp_path, run.id)
@@ -81,10 +81,10 @@ def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path
     for worker, row in (("gw0", "A-1"), ("gw1", "A-2")):
         progress = Progress(tmp_path / "progress", "r1", worker)
         progress.expects({"3.9.2": 7, "4.3.1": 5})
-        progress.begins("4.3.1", "some.check")
+        progress.note_check("4.3.1", "some.check")
         progress.observes("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
         progress.ends()
-    Progress(tmp_path / "progress", "r2", "gw0").begins("4.3.1", "other")
+    Progress(tmp_path / "progress", "r2", "gw0").note_check("4.3.1", "other")
     old, new = read_progress(tmp_path, "r1")
     assert (old.label, old.so_far) == ("3.9.2", SoFar(of=7))
     assert new.so_far == SoFar(done=2, of=5, observations=6, violated={"A-1": 1, "A-2": 3})
@@ -100,7 +100,7 @@ def test_a_row_of_a_recorded_level_is_not_listed_as_violated(tmp_path: Path) -> 
 
 def test_a_fault_of_the_last_example_is_not_told_of_the_next(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
-    progress.begins("4.3.1", "some.check")
+    progress.note_check("4.3.1", "some.check")
     progress.fault("kill", "inject")
     progress.fault("kill", "witness")
     assert progress.doing.faults == ["kill"]
@@ -111,14 +111,14 @@ def test_a_fault_of_the_last_example_is_not_told_of_the_next(tmp_path: Path) -> 
 def test_a_run_goes_on_where_progress_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "progress").touch()
     progress = Progress(tmp_path / "progress", "r1", "gw0")
-    progress.begins("4.3.1", "some.check")
+    progress.note_check("4.3.1", "some.check")
     progress.ends()
     assert capsys.readouterr().out.count("progress is not shown any more") == 1
 
 
 def test_a_cluster_that_is_kept_is_told_with_how_to_remove_it(tmp_path: Path, run: Run) -> None:
     lab = FakeLab(tmp_path, run, [[]], "smoke")
-    lab.standing("4.3.1", TOPOLOGY)
+    lab.standing_cluster("4.3.1", TOPOLOGY)
     for _ in range(2):
         lab.keep()
     lab.close()
@@ -236,7 +236,7 @@ def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     assert printed == []
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.expects({"4.3.1": 5})
-    progress.begins("4.3.1", "some.check")
+    progress.note_check("4.3.1", "some.check")
     progress.observes("4.3.1", [seen("A-1", "violated")])
     shown.show()
     assert printed[0] == "4.3.1  violated: A-1"

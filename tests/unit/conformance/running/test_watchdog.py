@@ -29,7 +29,7 @@ def test_a_run_that_ends_when_it_is_interrupted_is_left_alone() -> None:
     process = Process()
     with process.watched() as watchdog:
         assert process.interrupted.wait(5)
-        watchdog.over()
+        watchdog.note_cleaned_up()
     watchdog._thread.join(5)
     assert not process.ended.is_set()
 

@@ -33,6 +33,6 @@ def test_a_broken_law_appears_each_time() -> None:
 def test_each_fact_goes_to_its_list() -> None:
     found = WireStory("", story(LogHistory().settled(1, 0)).timeline)
     pairing, codes = Pairing("fetch", 0, 1, ""), ErrorCodes("fetch", 0, 1, "")
-    found.take(codes)
-    found.take(pairing)
+    found.add_fact(codes)
+    found.add_fact(pairing)
     assert (found.pairings, found.error_codes) == ([pairing], [codes])

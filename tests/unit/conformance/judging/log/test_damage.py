@@ -30,8 +30,8 @@ def damage(history: LogHistory) -> ReplicaDamage:
 def test_a_fault_hits_the_partition_that_it_names_or_all(partition: str, every_partition: bool, hits: int) -> None:
     effects = Effects(disk=("log-tail",), every_partition=every_partition)
     found = damage(LogHistory().settled(1, 0).hit("any", 1, effects=effects, partition=partition))
-    assert len(found.hits(lambda effects: effects.damages_log)) == hits
-    assert found.hits(lambda effects: effects.moves_replicas) == []
+    assert len(found.faults_with(lambda effects: effects.damages_log)) == hits
+    assert found.faults_with(lambda effects: effects.moves_replicas) == []
 
 
 def test_all_brokers_are_hit_once_each_of_them_was() -> None:
@@ -52,8 +52,8 @@ def test_a_node_is_undamaged_until_its_log_or_cache_is_hit(effects: Effects) -> 
     before = len(history.events) - 1
     found = damage(history.hit("any", 1, effects=effects))
     expected = DAMAGED_REPLICA if effects is LOSES_LOG else EPOCH_CACHE_LOST
-    assert [found.of("broker-1", event) for event in (before, len(history.events))] == [None, expected]
-    assert found.of("broker-2", len(history.events)) is None
+    assert [found.damage_at("broker-1", event) for event in (before, len(history.events))] == [None, expected]
+    assert found.damage_at("broker-2", len(history.events)) is None
 
 
 REJOINS: dict[str, tuple[Callable[[LogHistory], LogHistory], bool]] = {
@@ -72,13 +72,13 @@ REJOINS: dict[str, tuple[Callable[[LogHistory], LogHistory], bool]] = {
 def test_a_replica_has_the_whole_log_again_once_it_rejoined_the_isr(name: str) -> None:
     go_on, is_whole = REJOINS[name]
     history = go_on(LogHistory().settled(1, 0).hit("wipe", 2, effects=LOSES_LOG))
-    assert (damage(history).of("broker-2", len(history.events)) is None) is is_whole
+    assert (damage(history).damage_at("broker-2", len(history.events)) is None) is is_whole
 
 
 def test_a_replica_that_rejoined_does_not_learn_the_epochs_of_batches_that_it_kept() -> None:
     history = LogHistory().settled(1, 0).hit("any", 2, effects=LOSES_EPOCHS).settled(1, 0, isr=(1, 3))
     history.heal("any", 2).settled(1, 0)
-    assert damage(history).of("broker-2", len(history.events)) == EPOCH_CACHE_LOST
+    assert damage(history).damage_at("broker-2", len(history.events)) == EPOCH_CACHE_LOST
 
 
 def test_a_log_is_corrupt_once_bytes_of_it_were_flipped() -> None:
@@ -86,7 +86,7 @@ def test_a_log_is_corrupt_once_bytes_of_it_were_flipped() -> None:
     before = len(history.events)
     found = damage(history.hit("flip", 1, effects=Effects(disk=("log-bytes",))))
     assert [found.is_corrupt(event) for event in (before, NEVER)] == [False, True]
-    assert found.of("broker-1", NEVER) == BYTES_FLIPPED
+    assert found.damage_at("broker-1", NEVER) == BYTES_FLIPPED
     assert not damage(LogHistory().settled(1, 0).hit("wipe", 1, effects=LOSES_LOG)).is_corrupt(NEVER)
 
 

@@ -45,15 +45,19 @@ def test_a_log_starts_where_requests_may_have_moved_it(offset: int, low: int, er
     history = begun()
     before = len(history.events)
     found = starts(history.trim(1, offset, low, error=error))
-    assert found.limit(before) == 0
-    assert found.limit(len(history.events)) == bound
+    assert found.highest_explained(before) == 0
+    assert found.highest_explained(len(history.events)) == bound
 
 
 def test_a_log_starts_anywhere_once_a_fault_may_have_moved_it() -> None:
     history = begun()
     before = len(history.events)
     found = starts(history.hit("retain", 1, effects=Effects(moves_log_start=True)))
-    assert (found.limit(before), found.limit(len(history.events)), found.highest) == (0, inf, inf)
+    assert (found.highest_explained(before), found.highest_explained(len(history.events)), found.highest) == (
+        0,
+        inf,
+        inf,
+    )
     assert found.excuse(len(history.events)) == MOVED_BY_FAULT
 
 
@@ -93,21 +97,21 @@ KEEPING = {
 def test_a_log_starts_anywhere_by_a_setting_of_its_topic(name: str) -> None:
     history = DELETING[name]().settled(1, 0)
     found, end = starts(history), len(history.events)
-    assert found.limit(end) == inf
+    assert found.highest_explained(end) == inf
     assert found.excuse(end) == DELETED_BY_SETTING
 
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_a_setting_that_deletes_nothing_of_this_log(name: str) -> None:
     history = KEEPING[name]().settled(1, 0)
-    assert starts(history).limit(len(history.events)) == 0
+    assert starts(history).highest_explained(len(history.events)) == 0
 
 
 def test_a_setting_explains_nothing_before_its_request() -> None:
     history = begun().settled(1, 0)
     asked = len(history.events)
     found = starts(history.altered("retention.ms", "1"))
-    assert (found.limit(asked), found.limit(asked + 1)) == (0, inf)
+    assert (found.highest_explained(asked), found.highest_explained(asked + 1)) == (0, inf)
 
 
 def written_after(history: LogHistory, seconds: float = SETTLED_AFTER + 1) -> LogHistory:
@@ -131,22 +135,26 @@ def test_retention_that_was_taken_back_leaves_what_is_written_later() -> None:
     history = written_after(begun(retention_ms="1"))
     wrote = len(history.events)
     found = starts(history.trim(1, 3))
-    assert (found.limit(wrote - 1), found.limit(wrote), found.limit(NEVER)) == (inf, 7, 7)
-    assert starts(history.trim(1, 9)).limit(NEVER) == 9
+    assert (found.highest_explained(wrote - 1), found.highest_explained(wrote), found.highest_explained(NEVER)) == (
+        inf,
+        7,
+        7,
+    )
+    assert starts(history.trim(1, 9)).highest_explained(NEVER) == 9
     seen = starts(written_after(begun(retention_ms="1").whole(1, epoch=0, hw=8, start=8)))
-    assert seen.limit(NEVER) == 8
+    assert seen.highest_explained(NEVER) == 8
 
 
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_retention_that_may_still_delete(name: str) -> None:
-    assert starts(UNBOUNDED[name]()).limit(NEVER) == inf
+    assert starts(UNBOUNDED[name]()).highest_explained(NEVER) == inf
 
 
 def test_a_topic_from_before_the_history_may_start_anywhere() -> None:
     history = LogHistory().settled(1, 0)
     history.example = msgspec.structs.replace(history.example, context={"topic": "topic"})
     found = starts(history)
-    assert found.limit(0) == inf
+    assert found.highest_explained(0) == inf
     assert found.excuse(0) == WRITTEN_BEFORE
 
 
@@ -160,11 +168,11 @@ def on_a_shared_rig(**bounds: int) -> LogHistory:
 
 def test_a_log_starts_where_earlier_examples_asked_for_it() -> None:
     found = starts(on_a_shared_rig(_0=3))
-    assert (found.limit(0), found.highest, found.may_fall(0)) == (3, 3, True)
+    assert (found.highest_explained(0), found.highest, found.may_fall(0)) == (3, 3, True)
     untrimmed = starts(on_a_shared_rig(_0=0))
-    assert (untrimmed.limit(NEVER), untrimmed.may_fall(NEVER)) == (0, False)
+    assert (untrimmed.highest_explained(NEVER), untrimmed.may_fall(NEVER)) == (0, False)
     higher = on_a_shared_rig(_0=3).trim(1, 2).trim(1, 5)
-    assert [starts(higher).limit(event) for event in (len(higher.events) - 2, NEVER)] == [3, 5]
+    assert [starts(higher).highest_explained(event) for event in (len(higher.events) - 2, NEVER)] == [3, 5]
 
 
 def test_a_log_start_that_no_request_of_an_earlier_example_explains() -> None:
@@ -185,7 +193,7 @@ def test_retention_counts_for_all_partitions_of_the_topic_from_its_fault_on() ->
     found = starts(history)
     assert found.retentions_before(before) == []
     assert found.retentions_before(len(history.events)) == ["retention-by-size"]
-    assert found.limit(len(history.events)) == inf
+    assert found.highest_explained(len(history.events)) == inf
 
 
 def test_the_highest_log_start_is_the_highest_that_was_asked_for_or_read() -> None:

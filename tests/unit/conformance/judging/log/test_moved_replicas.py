@@ -98,7 +98,7 @@ def emptied(replicas: tuple[int, ...], *lost: int) -> LogHistory:
 
 def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
     for replicas in ((1, 2), (1, 2, 3)):
-        assert partition_story(emptied(replicas, 1, 2)).derive(Replicas).fewest(NEVER) == len(replicas)
+        assert partition_story(emptied(replicas, 1, 2)).derive(Replicas).fewest_replicas(NEVER) == len(replicas)
     losses = [PermittedLosses(partition_story(emptied(replicas, 1, 2))).all for replicas in ((1, 2), (1, 2, 3))]
     assert [[loss.by for loss in found if loss.by == DISKS_OF_MIN_ISR_LOST] for found in losses] == [
         [DISKS_OF_MIN_ISR_LOST],
@@ -111,7 +111,7 @@ def test_acks_all_waits_for_no_more_replicas_than_there_are() -> None:
 def test_replicas_that_leave_later_permit_no_earlier_loss() -> None:
     """Three replicas had to acknowledge and two disks are lost; then the partition shrinks to two replicas."""
     history = emptied((1, 2, 3), 1, 2).reassigned(1, 2).settled(2, 2, replicas=LEFT, isr=LEFT)
-    assert partition_story(history).derive(Replicas).fewest(NEVER) == 2
+    assert partition_story(history).derive(Replicas).fewest_replicas(NEVER) == 2
     assert broken(acknowledged_records_are_kept, history) == ["kept"]
 
 

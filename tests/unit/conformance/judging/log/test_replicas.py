@@ -22,8 +22,8 @@ def begun() -> LogHistory:
 
 def test_the_last_metadata_tells_which_replicas_there_are() -> None:
     found = replicas(begun().metadata(1, 1, 1, replicas=(1, 2), isr=(1, 2)))
-    assert [found.include(f"broker-{id}") for id in (1, 2, 3)] == [True, True, False]
-    assert replicas(LogHistory().produce(1, "a", at=0)).include("broker-3")
+    assert [found.is_replica(f"broker-{id}") for id in (1, 2, 3)] == [True, True, False]
+    assert replicas(LogHistory().produce(1, "a", at=0)).is_replica("broker-3")
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,27 @@ def test_a_replica_stays_unless_a_request_or_a_fault_may_have_moved_it(
     history: LogHistory, stays: bool, may_have_changed: bool
 ) -> None:
     found = replicas(history)
-    assert found.always_include("broker-1", NEVER) or not stays
-    assert found.always_include("broker-3", NEVER) is stays
-    assert found.always_include("broker-3", 2)
+    assert found.was_always_replica("broker-1", NEVER) or not stays
+    assert found.was_always_replica("broker-3", NEVER) is stays
+    assert found.was_always_replica("broker-3", 2)
     assert (found.changed_from < NEVER) is may_have_changed
 
 
 def test_a_replica_that_was_described_as_gone_did_not_stay() -> None:
     history = begun().metadata(1, 1, 1, replicas=(1, 2), isr=(1, 2)).settled(1, 2)
     found = replicas(history)
-    assert [found.always_include("broker-3", event) for event in (2, NEVER)] == [True, False]
+    assert [found.was_always_replica("broker-3", event) for event in (2, NEVER)] == [True, False]
 
 
 def test_what_is_no_replica_at_first_never_was_one() -> None:
-    assert not replicas(LogHistory().settled(1, 0, replicas=(1, 2), isr=(1, 2))).always_include("broker-3", 0)
+    assert not replicas(LogHistory().settled(1, 0, replicas=(1, 2), isr=(1, 2))).was_always_replica("broker-3", 0)
 
 
 def test_the_fewest_replicas_are_counted_until_the_event() -> None:
     history = begun()
     before = len(history.events)
     found = replicas(history.reassigned(1, 2).reassigned(1, error=Error.INVALID_REPLICA_ASSIGNMENT))
-    assert (found.fewest(before), found.fewest(NEVER), found.fewest(0)) == (3, 2, 1)
+    assert (found.fewest_replicas(before), found.fewest_replicas(NEVER), found.fewest_replicas(0)) == (3, 2, 1)
 
 
 def test_a_replica_is_out_of_sync_once_it_was_seen_so() -> None:

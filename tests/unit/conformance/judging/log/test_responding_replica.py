@@ -17,7 +17,7 @@ OTHER = stamped(0, 1, "other")
 def at_refusal(history: LogHistory) -> ReplicaLog | None:
     """The log of the replica that refused the last request."""
     story = partition_story(history)
-    return story.derive(ReplicaLogs).of(story.errors[-1])
+    return story.derive(ReplicaLogs).log_of_responder(story.errors[-1])
 
 
 def held(log: ReplicaLog | None) -> list[int] | None:
@@ -41,14 +41,14 @@ class TestALeader:
         found = at_refusal(refused(led().whole(1, A, B, epoch=1, hw=2)))
         assert found is not None
         assert (held(found), found.end, found.low, found.start, found.appended) == ([0, 1], -1, 0, -1, -1)
-        assert found.begins == 0
+        assert found.known_from == 0
 
     def test_it_had_what_is_read_after_but_for_what_it_may_have_appended_since(self) -> None:
         found = at_refusal(refused(led()).whole(1, A, B, C, epoch=1, hw=3))
         assert found is not None
         assert (held(found), found.end, found.low, found.start, found.appended) == ([0, 1, 2], 3, -1, 0, 1)
-        assert found.at(0) is not None
-        assert found.at(1) is None
+        assert found.batch_at(0) is not None
+        assert found.batch_at(1) is None
 
     def test_its_log_ended_no_later_than_it_does_afterwards(self) -> None:
         found = at_refusal(refused(led().whole(1, A, epoch=1, hw=1)).whole(1, A, B, epoch=1, hw=2, start=0))
@@ -122,7 +122,7 @@ class TestWhatIsCertain:
         self, offset: int, at: int | None, from_offset: int | None
     ) -> None:
         log = self.log()
-        found, first = log.at(offset), log.from_offset(offset)
+        found, first = log.batch_at(offset), log.from_offset(offset)
         assert (None if found is None else found.base) == at
         assert (None if first is None else first.base) == from_offset
 
@@ -146,6 +146,6 @@ class TestWhatIsCertain:
         assert (None if final is None else final.base) == last
 
     def test_it_begins_at_the_later_log_start_where_the_earlier_is_unknown(self) -> None:
-        assert self.log().begins == 0
-        assert ReplicaLog((), 0, 3, 5, -1).begins == 3
-        assert ReplicaLog((), 0, -1, 5, -1).begins == 5
+        assert self.log().known_from == 0
+        assert ReplicaLog((), 0, 3, 5, -1).known_from == 3
+        assert ReplicaLog((), 0, -1, 5, -1).known_from == 5

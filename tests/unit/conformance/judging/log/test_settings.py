@@ -148,8 +148,8 @@ def test_a_value_begins_at_its_request_or_where_it_is_in_force_already() -> None
     history = created(unclean_leader_election_enable="true").altered(UNCLEAN_ELECTION, "false").settled(1, 0)
     asked = len(history.events)
     found = unclean(history.altered(UNCLEAN_ELECTION, "true"))
-    assert [found.begins(lambda text: text == "true", since) for since in (-1, asked - 1)] == [0, asked]
-    assert found.begins(lambda text: text == "maybe") == inf
+    assert [found.first_in_force(lambda text: text == "true", since) for since in (-1, asked - 1)] == [0, asked]
+    assert found.first_in_force(lambda text: text == "maybe") == inf
 
 
 def test_a_value_that_is_changed_meanwhile_may_be_in_force_as_well_as_the_one_before() -> None:

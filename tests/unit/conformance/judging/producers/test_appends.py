@@ -17,7 +17,7 @@ GAP = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def story(history: ProducerHistory) -> PartitionStory:
-    [found] = [one for one in stories(history).of(PartitionStory) if one.name == f"{TOPIC.name}-0"]
+    [found] = [one for one in stories(history).stories_of(PartitionStory) if one.name == f"{TOPIC.name}-0"]
     return found
 
 

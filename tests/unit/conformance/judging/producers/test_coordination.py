@@ -13,9 +13,9 @@ from tests.support.producers import ID, TV2, ProducerHistory, stories
 def all_turns(history: ProducerHistory) -> Coordination:
     """All turns; each answer is taken as one that is right."""
     together = stories(history)
-    [story] = together.of(TransactionStory)
+    [story] = together.stories_of(TransactionStory)
     coordination = Coordination(story)
-    for turn in in_turns(requests(story, [*together.of(PartitionStory)]), story):
+    for turn in in_turns(requests(story, [*together.stories_of(PartitionStory)]), story):
         prediction = coordination.predict(turn)
         if prediction is not None and prediction.why is not None:
             one = prediction.asked

@@ -15,7 +15,7 @@ from conformance.judging.producers.logs import (
     epoch_begin,
     final_read,
     identity,
-    moment,
+    moment_of_event,
     own_reads,
     producer_batches,
     sequences,
@@ -143,6 +143,6 @@ def test_a_moment_is_the_newest_epoch_named_before_an_event() -> None:
     history = ProducerHistory()
     first = len(history.events)
     story = partition_story(history.settled(2, 1).reads(OPEN))
-    assert moment(story, first) == (0, first)
-    assert moment(story, len(history.events)) == (1, len(history.events))
+    assert moment_of_event(story, first) == (0, first)
+    assert moment_of_event(story, len(history.events)) == (1, len(history.events))
     assert epoch_begin(story.full_reads[-1].batches[0]) == (0, BEFORE_ALL)

@@ -14,8 +14,8 @@ TOPIC_0 = f"{TOPIC.name}-0"
 
 def asked(history: ProducerHistory) -> list[AnsweredRequest]:
     together = stories(history)
-    [story] = together.of(TransactionStory)
-    return requests(story, [*together.of(PartitionStory)])
+    [story] = together.stories_of(TransactionStory)
+    return requests(story, [*together.stories_of(PartitionStory)])
 
 
 def test_each_api_gives_a_request_in_the_order_of_the_calls() -> None:

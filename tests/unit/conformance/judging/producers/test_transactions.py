@@ -173,7 +173,7 @@ def test_partitions_that_were_added_or_written_to_may_be_in_a_transaction(
     history: ProducerHistory, expected: set[str]
 ) -> None:
     found = producers(history)
-    [story] = found.together.of(TransactionStory)
+    [story] = found.together.stories_of(TransactionStory)
     assert {one.name for one in found.written_by(story)} == expected
 
 

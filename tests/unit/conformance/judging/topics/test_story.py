@@ -90,8 +90,8 @@ def test_changes_before_an_event_are_those_that_were_requested_and_not_refused()
     history = AdministrationHistory().create(1).grow(2, error=None).grow(3, error=Error.INVALID_PARTITIONS)
     end = len(history.events)
     found = story(history.grow(4))
-    assert [one.partitions for one in found.before(end)] == [1, 2]
-    assert [one.partitions for one in found.before(end + 1)] == [1, 2, 4]
+    assert [one.partitions for one in found.possible_changes(end)] == [1, 2]
+    assert [one.partitions for one in found.possible_changes(end + 1)] == [1, 2, 4]
 
 
 class TestConfiguration:

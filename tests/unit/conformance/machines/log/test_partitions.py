@@ -13,8 +13,8 @@ from tests.miniature.core.cluster import MiniCluster
 def test_an_example_begins_with_partitions_led_by_different_brokers() -> None:
     partitions = new_partitions(mini_bench(MiniCluster()))
     assert [*partitions] == ["strict-0", "strict-1", "loose-0", "compacted-0", "lone-0"]
-    assert partitions["strict-0"].state().leader != partitions["strict-1"].state().leader
-    assert len(partitions["lone-0"].state().replicas) == 1
+    assert partitions["strict-0"].state_by().leader != partitions["strict-1"].state_by().leader
+    assert len(partitions["lone-0"].state_by().replicas) == 1
     assert len(partitions.topic_names) == 4
 
 

@@ -88,7 +88,7 @@ class TestAFetchedLog:
     log = FetchedLog(0, 4, (A, B, C))
 
     def test_each_epoch_with_records_begins_at_its_first_batch(self) -> None:
-        assert self.log.stamps == {0: 0, 1: 2, 3: 3}
+        assert self.log.epoch_starts == {0: 0, 1: 2, 3: 3}
         assert self.log.ended_epochs() == [0, 1]
 
     @pytest.mark.parametrize(("epoch", "end"), [(0, 2), (1, 3), (3, 4)])

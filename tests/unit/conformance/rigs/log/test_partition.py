@@ -13,5 +13,5 @@ def test_a_topic_that_is_created_again_is_served_by_its_own_id_only() -> None:
     again = recreate(former)
     assert (again.name, again.topic.id) != (former.name, former.topic.id)
     assert again.name == former.name
-    answers = [again.leader().fetch(one.at(0)).error for one in (former, again)]
+    answers = [again.leader().fetch(one.fetch_from(0)).error for one in (former, again)]
     assert answers == [Error.UNKNOWN_TOPIC_ID, Error.NONE]
