@@ -3,7 +3,7 @@
 >>> from protocol.codes import Error
 >>> from protocol.log import LeaderAndEpoch
 >>> say(Error.FENCED_LEADER_EPOCH), say(LeaderAndEpoch(2, 5)), say([7, 7, 8]), say({"a-0": None})
-('FENCED_LEADER_EPOCH', 'leader id 2, leader epoch 5', '7 (2 times), 8', 'a-0: nothing')
+('FENCED_LEADER_EPOCH', 'leader 2 at epoch 5', '7 (2 times), 8', 'a-0: nothing')
 
 Answers and their parts are said so by `str` as well. A collection in an f-string has to go through `say`.
 """
@@ -18,8 +18,24 @@ import msgspec
 
 from protocol.codes import Error
 
-LEFT_OUT = frozenset({"version", "throttle_time_ms", "topic_id", "node_endpoints"})
+TELL_NOTHING = frozenset({
+    "heartbeat_interval_ms", "last_timestamp", "log_append_time_ms", "node_endpoints", "start_time_ms", "throttle_time_ms",
+    "topic_id", "version",
+})  # fmt: skip
 """Fields that tell nothing about a node's actions."""
+ERRORS = ("error", "error_code", "top_level_error")
+"""Fields that are told without their names."""
+JOINED = {
+    ("topic", "partition"): "{}-{}",
+    ("producer_id", "producer_epoch"): "producer {} at epoch {}",
+    ("leader_id", "leader_epoch"): "leader {} at epoch {}",
+    ("leader", "leader_epoch"): "leader {} at epoch {}",
+    ("candidate_id", "candidate_epoch"): "candidate {} at epoch {}",
+    ("member_id", "member_epoch"): "{} at epoch {}",
+}
+"""Fields that are told together, and how."""
+NAMES = {"high_watermark": "HW", "isr": "ISR", "isr_nodes": "ISR", "last_stable_offset": "LSO"}
+"""Names that people use of fields."""
 MOST = 40
 """The most bytes shown, and the most items of a collection."""
 
@@ -55,14 +71,28 @@ def say(value: object) -> str:
 
 def say_fields(value: object) -> str:
     """Return a struct's informative fields by name, first any error."""
-    error = [say_error(getattr(value, name)) for name in _names(value) if name == "error"]
-    fields = [f"{name.replace('_', ' ')} {_inner(item)}" for name, item in _telling_fields(value)]
-    return ", ".join([*error, *fields]) or "nothing"
+    error = {name: say_error(getattr(value, name)) for name in _names(value) if name == "error"}
+    return ", ".join(phrases(error | {name: _inner(item) for name, item in _telling_fields(value)})) or "nothing"
+
+
+def phrases(fields: Mapping[str, str]) -> list[str]:
+    """Return the fields, whose values are said already, as phrases: errors, those that belong together, and the others."""
+    told = dict(fields)
+    found = [told.pop(name) for name in ERRORS if name in told]
+    for (one, other), form in JOINED.items():
+        if one in told and other in told:
+            found.append(form.format(told.pop(one), told.pop(other)))
+    return [*found, *(f"{NAMES.get(name, name.replace('_', ' '))} {text}" for name, text in told.items())]
 
 
 def say_error(error: int) -> str:
     """Return an error code's name and number in Kafka; `no error` for NONE."""
     return f"{Error(error).name} ({error:d})" if error else "no error"
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text of at most `most` characters; an ellipsis stands for what was cut off."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,;(')}…"
 
 
 def _telling_fields(value: object) -> Iterator[tuple[str, Any]]:
@@ -72,7 +102,7 @@ def _telling_fields(value: object) -> Iterator[tuple[str, Any]]:
         empty = isinstance(item, list | tuple | Mapping | Set) and not item
         # The error of a whole response is repeated where a single one is known.
         repeated = name == "top_level_error" and item is getattr(value, "error", None)
-        if name != "error" and name not in LEFT_OUT and not (nothing or empty or repeated):
+        if name != "error" and name not in TELL_NOTHING and not (nothing or empty or repeated):
             yield name, item
 
 

@@ -20,7 +20,7 @@ from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
-from conformance.judging.sentences import sentence
+from conformance.judging.sentences import promise, sentence
 from conformance.judging.situations import situation_of
 from fixtures.spending import spending
 from history.events import History, Premise
@@ -229,17 +229,16 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
 
 
 def _promise(check: Check, row: str, case: str) -> str:
-    """Return the promise in words, with the case: the check's own text for its first row, else the row's title."""
-    title = check.title if row == check.rows[0] else shipped_rows()[row].title
-    return f"{title.rstrip('.')} ({_cases_by_id()[row, case].about})"
+    """Return what was promised: what the check says of its first row, or the title of another row."""
+    return promise(row, case, check.title if row == check.rows[0] else "")
 
 
-def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, promise: str) -> Observation:
+def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, promised: str) -> Observation:
     example = bench.tape.example
     shown_by = sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0)
     detail = claim.observation.detail
     if claim.observation.result == "violated":
-        detail = sentence(bench.tape.history, shown_by, detail, promise)
+        detail = sentence(bench.tape.history, shown_by, detail, promised)
     return msgspec.structs.replace(
         claim.observation,
         requirement=row,

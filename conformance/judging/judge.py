@@ -16,8 +16,8 @@
 ...     Call(n=2, t=0.2, op="fetch", node="broker-1", request={"current_leader_epoch": 4}),
 ...     Answer(n=3, t=0.3, call=2, outcome="ok", value={"batches": ["records"]}),
 ... ])
->>> [(one.requirement, one.result, one.events, one.detail) for one in no_older_epoch_is_served(history)]
-[('KIP320-FETCH-02', 'violated', [3], 'epoch 5 was known')]
+>>> [(one.requirement, one.events, one.detail) for one in no_older_epoch_is_served(history)]
+[('KIP320-FETCH-02', [3], 'Epoch 5 was known. Promised: Older current epoch is fenced (replica id -1).')]
 
 Where evidence leaves it open whether the row held, a judge yields an `Excuse` in place of a finding. It is no observation: it is
 counted by the name of the evidence, judge and case, so that what is forgiven can be seen (`conformance.judging.excuses`).
@@ -39,6 +39,7 @@ from conformance.catalogue.rows import LATER
 from conformance.judging.changes import Lived, is_calm
 from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
+from conformance.judging.sentences import promise, sentence
 from conformance.judging.situations import situation_of
 from conformance.judging.story import Story
 from conformance.judging.together import Together
@@ -299,7 +300,11 @@ class Judging:
             lived = self._lived_through(story, finding.by) if finding.by and story.timeline.witnessed else ()
         about = story.name if story else ""
         situation = "" if calm else situation_of(self._history, about, finding.by, lived)
-        return judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
+        found = judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
+        if found.result != "violated":
+            return found
+        told = sentence(self._history, (), finding.detail, promise(judge.row, finding.case))
+        return msgspec.structs.replace(found, detail=told)
 
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
         """Return the faults that had changed the story's subject, or the subjects of the events."""

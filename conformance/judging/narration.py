@@ -1,5 +1,6 @@
 """A history in words: a line for each request and its answer, for each phase of a fault, for each new leader, for a step."""
 
+import base64
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -7,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from conformance.judging import transactions_in_words
+from conformance.judging import groups_in_words, transactions_in_words
+from conformance.judging.data_in_words import call_in_words, without_nothing, words_of_data
 from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
-from protocol.words import say, say_error
+from protocol.words import say_error
 
 LONGEST = 400
 KIT = "kit"
@@ -29,15 +31,6 @@ READS = frozenset({
 """Calls that a wait repeats until the answer differs."""
 
 Plain = dict[str, Any]
-
-_ERRORS = ("error_code", "top_level_error")
-_APIS = frozenset({
-    "alter_partition", "alter_partition_reassignments", "begin_quorum_epoch",
-    "consumer_group_heartbeat", "create_topics", "describe_quorum",
-    "elect_leaders", "end_quorum_epoch", "fetch_snapshot", "find_coordinator", "metadata",
-    "offset_commit", "offset_fetch", "txn_offset_commit", "vote", "write_txn_markers",
-})  # fmt: skip
-"""Calls that are Kafka requests: these are shown in Kafka's spelling."""
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,7 +193,7 @@ def _is_metadata(value: Any) -> bool:
 def _fault(event: Fault) -> str:
     phases = {"inject": "FAULT", "witness": "FAULT SHOWN", "consequence": "FAULT FOLLOWED", "heal": "FAULT HEALED"}
     detail = {name: value for name, value in event.detail.items() if name not in ("fault", "role", "partition")}
-    measured = f": {_words(detail)}" if detail else ""
+    measured = f": {words_of_data(detail)}" if detail else ""
     whose = event.node if event.role == event.node else f"the {event.role}, {event.node}"
     return f"{phases[event.phase]}: {event.fault} of {whose}{measured}"
 
@@ -226,13 +219,7 @@ def _value(value: Any) -> str:
 
 def _request(call: Call) -> str:
     ask = _REQUESTS.get(call.op)
-    return (
-        ask(call.request) if ask is not None else f"{_api(call.op)} {_words(_without_nothing(call.request))}".rstrip()
-    )
-
-
-def _api(op: str) -> str:
-    return "".join(word.capitalize() for word in op.split("_")) if op in _APIS else op
+    return ask(call.request) if ask is not None else call_in_words(call)
 
 
 def _outcome(call: Call, answer: Answer) -> str:
@@ -241,7 +228,7 @@ def _outcome(call: Call, answer: Answer) -> str:
         return f"{answer.kind}: {answer.error.splitlines()[0] if answer.error else ''}{unknown}"
     tell = _OUTCOMES.get(call.op)
     if tell is None or not isinstance(answer.value, dict):
-        return _words(_without_nothing(answer.value)) or "done"
+        return words_of_data(without_nothing(answer.value)) or "done"
     error = answer.value.get("error_code", 0)
     return say_error(error) + _hint(answer.value) if error else tell(answer.value)
 
@@ -273,6 +260,21 @@ def _batch(batch: Plain) -> str:
     values = control(batch) if batch["control"] else " ".join(value_in_words(one["value"]) for one in batch["records"])
     place = f"{batch['base_offset']}-{batch['last_offset']} of epoch {batch['leader_epoch']}"
     return f"[{place}{by_producer(batch)}: {values}]"
+
+
+def _quorum(value: Plain) -> str:
+    voters = ", ".join(f"{one['replica_id']} at {one['log_end_offset']}" for one in value["current_voters"])
+    leads = f"leader {value['leader_id']} at epoch {value['leader_epoch']}, HW {value['high_watermark']}"
+    return f"{leads}, voters {voters}, {len(value['observers'])} observers"
+
+
+def _file(content: str | None) -> str:
+    """Return the lines of a text file, or the size of another one. Its bytes are base64 in a history."""
+    if content is None:
+        return "no such file"
+    data = base64.b64decode(content)
+    lines = data.decode("latin-1").splitlines()
+    return f"'{' | '.join(lines)}'" if all(map(str.isprintable, lines)) else f"{len(data)} bytes"
 
 
 def _produce(request: Plain) -> str:
@@ -309,10 +311,13 @@ _REQUESTS: dict[str, Callable[[Plain], str]] = {
         f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_by(r)}"
     ),
     "delete_records": lambda r: f"DeleteRecords {_place(r)} below {r['offset']}",
+    "read_file": lambda r: f"for the file {r['path']}",
+    "reception": lambda r: f"{r['api']} with a body of {len(base64.b64decode(r['body']))} bytes",
     "registrations": lambda r: (
         f"metadata log about {', '.join(f'{topic}-{index}' for topic, index in r['partitions'])}"
     ),
     "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
+    **groups_in_words.REQUESTS,
     **transactions_in_words.REQUESTS,
 }
 
@@ -322,8 +327,12 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "list_offsets": lambda v: f"offset {v['offset']} of epoch {v['leader_epoch']}",
     "offset_for_leader_epoch": lambda v: f"epoch {v['leader_epoch']} ends at {v['end_offset']}",
     "delete_records": lambda v: f"log start {v['low_watermark']}",
+    "describe_quorum": _quorum,
+    "read_file": lambda v: _file(v["content"]),
+    "reception": lambda v: "something" if v["answered"] else "by closing the connection",
     "registrations": lambda v: f"{sum(len(one['registrations']) for one in v['partitions'])} registrations",
     "replicas": lambda v: f"{len(v['replicas'])} replicas read: see `disk/`",
+    **groups_in_words.OUTCOMES,
     **transactions_in_words.OUTCOMES,
 }
 
@@ -340,46 +349,6 @@ def _hint(value: Plain) -> str:
     if leader is None or leader["leader_id"] < 0:
         return ""
     return f", leader {leader['leader_id']} at epoch {leader['leader_epoch']}"
-
-
-def _without_nothing(value: Any) -> Any:
-    """Return a value without its empty parts: null, empty, -1, no error."""
-    if isinstance(value, dict):
-        kept = {k: _without_nothing(v) for k, v in value.items() if k not in ("throttle_time_ms", "version")}
-        return {k: v for k, v in kept.items() if _tells(k, v)}
-    return [_without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _tells(name: str, value: Any) -> bool:
-    """True if a field tells something: any error code does, that of a whole response if it is an error."""
-    if name.endswith(_ERRORS):
-        return value != 0 or name == "error_code"
-    return value not in (None, "", [], {}, -1)
-
-
-def _words(value: Any) -> str:
-    """Return plain data in words: `producer id 7, partitions (topic a, partition 0)`; a topic by its name."""
-    if isinstance(value, dict) and value.keys() == {"id", "name"}:
-        return str(value["name"])
-    if isinstance(value, dict):
-        return ", ".join(_field(str(name), item) for name, item in value.items())
-    if isinstance(value, list | tuple):
-        items = ", ".join(map(_inner, value))
-        return items if items.startswith("(") else f"[{items}]"
-    return say(value)
-
-
-def _field(name: str, value: Any) -> str:
-    if name.endswith(_ERRORS) and isinstance(value, int):
-        return say_error(value)
-    if name == "value" and isinstance(value, str):
-        return f"value {value_in_words(value)}"
-    return f"{name.replace('_', ' ')} {_inner(value)}"
-
-
-def _inner(value: Any) -> str:
-    text = _words(value)
-    return f"({text})" if isinstance(value, dict) and value.keys() != {"id", "name"} else text
 
 
 def _cut(text: str) -> str:

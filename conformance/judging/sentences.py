@@ -1,40 +1,83 @@
 """A violation in one sentence: who was asked what, in which situation, what came, and what was promised."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
+from conformance.catalogue import shipped_rows
 from conformance.judging.narration import Narration, leaders_before
 from history.events import Answer, Call, History
 from history.subjects import subjects
+from protocol.words import shorten
 
+LONGEST = 400
+"""The most characters of a sentence."""
+LEAST = 100
+"""The characters that are always left for the answers."""
 MOST = 3
 """The most exchanges that a sentence tells."""
 
 
-def sentence(history: History, events: Sequence[int], seen: str, promise: str) -> str:
-    """Return the sentence of a violation that these events show. `seen` is what else was seen, `promise` what was promised."""
-    parts = dict.fromkeys([*exchanges(history, events), *([seen] if seen else [])])
-    came = "; ".join(parts) or "it did not happen"
-    return f"{came}. Promised: {promise}."
+class Exchange(NamedTuple):
+    """A request and its answer in words; `who` was asked, and whether it led."""
+
+    who: str
+    request: str
+    answer: str
 
 
-def exchanges(history: History, events: Sequence[int]) -> list[str]:
-    """Return the requests that were answered by these events, with the answers, in words; equal ones once with their number."""
-    times: dict[str, int] = {}
+def promise(row: str, case: str, title: str = "") -> str:
+    """Return what was promised: the title of the row, or what a check says of it, and in which of the row's cases."""
+    cases = {one.id: one.about for one in shipped_rows()[row].cases}
+    told, about = (title or shipped_rows()[row].title).rstrip("."), cases.get(case, "")
+    return told if len(cases) == 1 or about in ("", told) else f"{told} ({about})"
+
+
+def sentence(history: History, events: Sequence[int], seen: str, promised: str) -> str:
+    """Return the sentence of a violation that these events show. `seen` is what else was seen."""
+    suffix = re.compile(rf"-{re.escape(history.example.example.rpartition('-')[0])}-\d+")
+    exchanges = [Exchange(*(suffix.sub("", part) for part in one)) for one in exchanges_of(history, events)]
+    seen = " ".join(suffix.sub("", seen).split())
+    room = LONGEST - len(f". Promised: {promised}.")
+    seen = shorten(seen, max(room - (LEAST if exchanges else 0), LEAST))
+    told = [*tell(exchanges, max(room - len(seen), LEAST)), *([seen] if seen else [])]
+    came = _begin("; ".join(told) or "it did not happen").removesuffix(".")
+    return f"{came}{'' if came.endswith('…') else '.'} Promised: {promised}."
+
+
+def tell(exchanges: Sequence[Exchange], room: int) -> Iterator[str]:
+    """Yield what each node answered, in about `room` characters; equal answers once with their number."""
+    times = Counter(exchanges)
+    kept = [*times][:MOST]
+    by_who = [(who, [*asked]) for who, asked in groupby(kept, key=lambda one: one.who)]
+    words = sum(len(f"{who} was asked") for who, _ in by_who) + len(kept) * len(" and answered , then ")
+    each = max(room - words, len(kept) * LEAST // MOST) // max(1, len(kept))
+    for who, asked in by_who:
+        parts = []
+        for one in asked:
+            count = f" ({times[one]} times)" if times[one] > 1 else ""
+            request = shorten(one.request, max(each - len(one.answer), each * 2 // 3))
+            parts.append(f"{request} and answered {shorten(one.answer, each - len(request))}{count}")
+        yield f"{who} was asked {', then '.join(parts)}"
+    if (more := len(times) - MOST) > 0:
+        yield f"{more} more answer{'s' if more > 1 else ''}"
+
+
+def _begin(text: str) -> str:
+    """Return the text with a capital letter, unless it begins with a name."""
+    return text[0].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+
+
+def exchanges_of(history: History, events: Sequence[int]) -> Iterator[Exchange]:
+    """Yield the requests that were answered by these events, with the answers."""
     for n in events:
-        if text := _exchange(history, n):
-            times[text] = times.get(text, 0) + 1
-    words = [text if count == 1 else f"{text} ({count} times)" for text, count in times.items()]
-    more = [f"{len(words) - MOST} more answers"] if len(words) > MOST else []
-    return [*words[:MOST], *more]
-
-
-def _exchange(history: History, n: int) -> str:
-    answer = history.events[n]
-    call = history.events[answer.call] if isinstance(answer, Answer) else None
-    lines = Narration(history, shown=[n]).events(n, n + 1)
-    if not isinstance(call, Call) or not lines:
-        return ""
-    return f"{call.node}{_situation(history, n, call.node)} was asked {lines[0].request} and answered {lines[0].text}"
+        answer = history.events[n]
+        call = history.events[answer.call] if isinstance(answer, Answer) else None
+        lines = Narration(history, shown=[n]).events(n, n + 1)
+        if isinstance(call, Call) and lines:
+            yield Exchange(f"{call.node}{_situation(history, n, call.node)}", lines[0].request, lines[0].text)
 
 
 def _situation(history: History, n: int, node: str) -> str:

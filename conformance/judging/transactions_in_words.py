@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from conformance.judging.groups_in_words import results_of_partitions
+
 Plain = dict[str, Any]
 
 ENDS = {0: "abort", 1: "commit"}
@@ -72,6 +74,9 @@ REQUESTS: dict[str, Callable[[Plain], str]] = {
 }
 
 OUTCOMES: dict[str, Callable[[Plain], str]] = {
+    "add_partitions_to_txn": results_of_partitions,
+    "parked_produce": results_of_partitions,
+    "produce_many": results_of_partitions,
     "init_producer_id": _pair,
     "bump_epochs": _pair,
     "end_txn": lambda v: f"done, next {_pair(v)}" if v["producer_epoch"] >= 0 else "done",

@@ -12,7 +12,9 @@ from typing import Any, TypeAlias, get_args
 
 import msgspec
 
+from conformance.judging.data_in_words import api_name, call_in_words
 from conformance.judging.facts.exchange import Attributed, Decoding, Lost, decodes, name_of
+from history.events import Call
 from protocol.cluster import DescribeTopicPartitions, Metadata, MetadataAnswer, TopicPartitionsAnswer
 from protocol.codes import Error
 from protocol.groups import LeaveGroup
@@ -20,6 +22,7 @@ from protocol.log import FetchMany, ParkedFetch, ParkFetch, Produce, ProduceMany
 from protocol.messages import Answer, Operation, PartitionAnswer, PendingRequest
 from protocol.operations import OPERATIONS
 from protocol.since import since
+from protocol.words import shorten
 
 Plain: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[Any, ...]
@@ -201,7 +204,7 @@ def _is_first(fact: LawResult, seen: set[Any]) -> bool:
 
 
 def _unexpected_answer(at: Decoding) -> Iterable[Attributed]:
-    wrong = f"{at.call.op} {_in_words(at.call.request)}: {at.answer.error}"
+    wrong = f"{at.call.node}, asked {call_in_words(at.call)}, gave no fitting answer: {at.answer.error}"
     return [("wire", "wire", Pairing(CASES[at.call.op], at.call.n, at.answer.n, wrong))]
 
 
@@ -231,7 +234,7 @@ def _pairings(request: Operation[Any], answer: Answer, at: Decoding) -> Iterator
     if len(items) == len(parts) == 1 and _is_same(asked.name_of(items[0]), answered.name_of(parts[0])):
         yield Pairing(CASES[op], at.call.n, at.answer.n, "")
     else:
-        for case, wrong in _compare(op, items, parts, answer):
+        for case, wrong in _compare(at.call, items, parts, answer):
             yield Pairing(case, at.call.n, at.answer.n, wrong)
 
 
@@ -282,7 +285,8 @@ def _is_same(asked: Named, answered: Named) -> bool:
     )
 
 
-def _compare(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
+def _compare(call: Call, items: Sequence[Any], parts: Sequence[Any], answer: Answer) -> Sequence[tuple[str, str]]:
+    op = call.op
     asked_names, answered_names = map(BATCHES[op][0].name_of, items), [*map(BATCHES[op][1].name_of, parts)]
     by_id = bool(answered_names) and all(name is None and id is not None for name, id, _ in answered_names)
     asked = Counter((id if by_id else name or id, *rest) for name, id, rest in asked_names)
@@ -290,11 +294,7 @@ def _compare(op: str, items: Sequence[Any], parts: Sequence[Any], answer: Answer
     repeated = max(asked.values(), default=0) > 1
     refused = repeated and all(map(_error_of, _at(answer, PARTS[op][0]) if PARTS[op] else (answer,)))
     wrong = _wrong(asked, answered, refused)
-    shown = (
-        f"{op} of {_in_words([*asked.elements()])} is answered for {_in_words([*answered.elements()])}: {wrong}"
-        if wrong
-        else ""
-    )
+    shown = f"{call.node} answered {api_name(op)} of {_names(asked)} for {_names(answered)}: {wrong}" if wrong else ""
     if repeated:
         return [(DUPLICATES, shown)]
     return [(CASES[op], shown), (SEVERAL, shown)] if len(asked) > 1 else [(CASES[op], shown)]
@@ -314,12 +314,11 @@ def _wrong(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
     foreign = [key for key in answered if key not in asked]
     repeated = [key for key, count in answered.items() if key in asked and count not in (1, asked[key])]
     found = {"not answered": missing, "never asked for": foreign, "answered several times": repeated}
-    return "; ".join(f"{_in_words(keys)} {what}" for what, keys in found.items() if keys)
+    return "; ".join(f"{_names(Counter(keys))} {what}" for what, keys in found.items() if keys)
 
 
-def _in_words(value: object) -> str:
-    text = msgspec.json.encode(value, order="sorted").decode()
-    return text if len(text) <= 500 else f"{text[:500]}..."
+def _names(keys: Counter[Key]) -> str:
+    return shorten(", ".join("-".join(map(str, key)) for key in keys.elements()) or "nothing", 80)
 
 
 # --- error codes
@@ -329,7 +328,7 @@ def _error_codes(request: Operation[Any], answer: Answer, at: Decoding) -> Itera
     if not at.call.malformed and getattr(request, "acks", -1) != 0:
         op, internal = request.op, sorted(_codes(answer, PARTS[request.op]) & INTERNAL)
         names = ", ".join(code.name for code in internal)
-        wrong = f"{op} {_in_words(at.call.request)} is answered with {names}" if names else ""
+        wrong = f"{at.call.node} answered {names} to {call_in_words(at.call)}" if names else ""
         yield ErrorCodes(CASES[op], at.call.n, at.answer.n, wrong)
 
 

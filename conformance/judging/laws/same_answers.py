@@ -5,8 +5,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-import msgspec
-
+from conformance.judging.data_in_words import without_nothing, words_of_data
 from conformance.judging.excuses import CHANGED_MEANWHILE, SWEEP_DISTURBED
 from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
@@ -14,6 +13,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, Judge
 from conformance.judging.laws.sweeps import OF_GROUPS, About, SweepAtRest, sweeps
 from protocol.codes import Error
 from protocol.since import since
+from protocol.words import shorten
 
 BY_ID_FROM = {
     "fetch_many": since("FetchRequest", "TopicId"),
@@ -142,7 +142,8 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
     kinds = _kinds(sweep, one)
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
-    return f"{one} about {_text(one.item)} answers {_error_name(one.error)}, not {' or '.join(map(_error_name, sorted(kinds)))}"
+    expected = " or ".join(map(_error_name, sorted(kinds)))
+    return f"{one}, asked about {_item(one)}, answered {_error_name(one.error)} where {expected} was due"
 
 
 def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
@@ -244,19 +245,23 @@ def _agree(one: Plain, other: Plain, limit: int) -> bool:
 
 
 def _against(one: About, other: About, expected: Plain) -> str:
+    """Return what an answer says otherwise than the other one, first where that stood."""
     names = [name for name in {**one.value, **expected} if one.value.get(name) != expected.get(name)]
     mine, theirs = ({name: value.get(name) for name in names} for value in (one.value, expected))
-    how = "in a batch" if one.version == other.version else f"as v{other.version} has it"
-    return f"{one} about {_text(one.item)} answers {_text(mine)}, not {_text(theirs)} {how}"
+    how = "in a batch" if one.version == other.version else f"in v{other.version}"
+    return f"{one}, asked about {_item(one)}, answered {_text(mine)}, and {how} {_text(theirs)}"
 
 
 def _error_name(code: int) -> str:
     return Error(code).name
 
 
+def _item(one: About) -> str:
+    return "-".join(map(str, one.item))
+
+
 def _text(value: object) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    return shorten(words_of_data(without_nothing(value)) or "nothing", 100)
 
 
 __all__ = ["UNKNOWN", "WRONG_BROKER", "every_version_says_the_same", "together_is_as_one_by_one"]

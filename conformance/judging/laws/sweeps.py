@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from conformance.judging.data_in_words import api_name
 from conformance.judging.facts.apis import BATCHES, Key, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.timeline import Timeline
@@ -155,7 +156,7 @@ class About(msgspec.Struct, frozen=True):
         return _visible_fields(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
-        return f"{self.op} v{self.version} to {self.node}"
+        return f"{self.node} to {api_name(self.op)} v{self.version}"
 
 
 class SweepAtRest:

@@ -136,8 +136,8 @@ def test_a_broken_row_is_told_with_what_shows_it(play: Play) -> None:
     [observation] = outcome.observations
     assert (observation.result, observation.events) == ("violated", [3, 6])
     assert observation.detail == (
-        "broker-1 was asked ListOffsets topic-e-0-1-0 at -1 as consumer and answered offset 7 of epoch 3; "
-        "broker-1 was asked ListOffsets topic-e-0-1-0 at -1 as consumer and answered offset 6 of epoch 3. "
+        "broker-1 was asked ListOffsets topic-1-0 at -1 as consumer and answered offset 7 of epoch 3, "
+        "then ListOffsets topic-1-0 at -1 as consumer and answered offset 6 of epoch 3. "
         "Promised: The log end never falls (replica id -1)."
     )
 
@@ -421,7 +421,7 @@ def test_a_broken_promise_violates_its_row_and_ends_the_example(play: Play) -> N
     outcome, _ = play.live(check, FakeCluster(5, 7, 6))
     seen = [(one.requirement, one.case, one.result, one.detail) for one in outcome.observations]
     broken = (
-        "not met: the log keeps what it had. "
+        "Not met: the log keeps what it had. "
         "Promised: Committed means kept (at its offset, with epoch and value, under a later leader)."
     )
     assert seen[1:] == [("KIP101-INV-05", "kept", "violated", broken)]
@@ -498,9 +498,9 @@ def test_what_no_wait_shows_is_judged_though_the_host_slept(play: Play, monkeypa
     check = check_of(shows_the_wrong_answer)
     outcome, _ = play.live(check, FakeCluster(5, 7))
     assert [one.detail.partition(". ")[0] for one in outcome.observations] == [
-        "waited",
-        "wrong",
-        "not met: the log keeps what it had",
+        "Waited",
+        "Wrong",
+        "Not met: the log keeps what it had",
     ]
     assert outcome.excuses == []
     assert play.again(check) == outcome

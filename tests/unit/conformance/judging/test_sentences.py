@@ -10,7 +10,7 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import Body, Check, Claims, ObservationClaim, all_checks
 from conformance.core.evaluate import evaluate_check
-from conformance.judging.sentences import exchanges, sentence
+from conformance.judging.sentences import LONGEST, exchanges_of, promise, sentence, tell
 from fixtures.tape import StoredTape
 from history.events import Answer, Call, Example, History
 from history.shards import Column
@@ -37,16 +37,28 @@ def test_a_violation_is_told_by_what_was_asked_answered_and_promised() -> None:
         "broker-1 was asked DescribeTransactions of tid and answered Ongoing, producer 7, epoch 1; the log ends at 4. "
         "Promised: Ended transactions are complete (abort)."
     )
-    assert sentence(history(), [], "", "It comes") == "it did not happen. Promised: It comes."
+    assert sentence(history(), [], "", "It comes") == "It did not happen. Promised: It comes."
 
 
 def test_equal_answers_are_told_once_with_their_number() -> None:
     again = history("Ongoing", "Ongoing", "Empty", "A", "B", "C")
-    found = exchanges(again, [1, 3, 5])
-    assert [text.rpartition("answered ")[2] for text in found] == [
-        "Ongoing, producer 7, epoch 1 (2 times)", "Empty, producer 7, epoch 1",
-    ]  # fmt: skip
-    assert exchanges(again, [1, 5, 7, 9, 11])[-1] == "2 more answers"
+    assert [*tell([*exchanges_of(again, [1, 3, 5])], 300)] == [
+        "broker-1 was asked DescribeTransactions of tid and answered Ongoing, producer 7, epoch 1 (2 times), "
+        "then DescribeTransactions of tid and answered Empty, producer 7, epoch 1"
+    ]
+    assert [*tell([*exchanges_of(again, [1, 5, 7, 9, 11])], 300)][-1] == "2 more answers"
+
+
+def test_it_is_short_and_has_no_suffix_of_the_example() -> None:
+    """What was seen is kept before the answers are."""
+    long = sentence(history("x" * 600), [1], "group g-e-1 has " + "y" * 60, "It comes")
+    assert len(long) <= LONGEST
+    assert "group g has " + "y" * 60 in long
+
+
+def test_a_promise_names_the_case_where_a_row_has_several() -> None:
+    assert promise("KIP101-INV-11", "metadata") == "One leader per epoch (Metadata of every broker)"
+    assert promise("KIP101-INV-11", "metadata", "Metadata of every broker.") == "Metadata of every broker"
 
 
 class ToldTape(StoredTape):

@@ -15,8 +15,7 @@ def test_a_transaction_reads_from_its_begin_to_its_end() -> None:
     history.describes("CompleteCommit", 1).knows(1, (ID, 0, 0, 0)).given(epoch=2, sent=(ID, 1))
     assert lines(history) == [
         "broker-2  InitProducerId of tid as a new instance -> producer 7, epoch 0",
-        "broker-2  AddPartitionsToTxn of tid by producer 7, epoch 0: topic-0 -> no error, partitions (topic topic, "
-        "partition 0, no error, transactional id tid)",
+        "broker-2  AddPartitionsToTxn of tid by producer 7, epoch 0: topic-0 -> no error",
         "broker-1  Produce topic-0 acks -1 by producer 7, epoch 0, from sequence 0, in a transaction: 'a' -> appended at 0",
         "broker-2  EndTxn of tid by producer 7, epoch 0: commit -> done, next producer 7, epoch 1",
         "broker-2  DescribeTransactions of tid -> CompleteCommit, producer 7, epoch 1",

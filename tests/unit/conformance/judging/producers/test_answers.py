@@ -363,7 +363,8 @@ def test_a_wrong_answer_is_told_with_the_right_one_and_its_reason() -> None:
     assert labels(judge, begun().ends(True, epoch=0)) == {"wrong-answer"}
     assert wrong.detail == (
         "broker-2 answered EndTxn at epoch 0 of producer 7 with NONE; expected PRODUCER_FENCED, since epoch 1 of producer 7 is "
-        "current since event 11, its transaction is Empty"
+        "current since event 11, its transaction is Empty. Promised: Each answer is one that the state allows (EndTxn "
+        "with another epoch or producer id)."
     )
 
 

@@ -1,0 +1,89 @@
+"""Requests of consumer groups in words, with their answers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from protocol.words import say_error
+
+Plain = dict[str, Any]
+
+
+def _place(topic: Any, partition: int) -> str:
+    return f"{topic if isinstance(topic, str) else topic['name']}-{partition}"
+
+
+def _by(member: str | None, epoch: int) -> str:
+    """Return who sends a request: a member at its epoch, a claimed epoch alone, or nobody in particular."""
+    at = f" at epoch {epoch}" if epoch != -1 else ""
+    return f" by {member}{at}" if member else at
+
+
+def _commit(request: Plain) -> str:
+    return f"OffsetCommit of {_offsets(request)} in {request['group']}{_by(request['member_id'], request['epoch'])}"
+
+
+def _commit_in_transaction(request: Plain) -> str:
+    by = _by(request["member_id"], request["generation_id_or_member_epoch"])
+    producer = f"producer {request['producer_id']}, epoch {request['producer_epoch']}"
+    return f"TxnOffsetCommit of {_offsets(request)} in {request['group_id']}{by} and {producer}"
+
+
+def _offsets(request: Plain) -> str:
+    return ", ".join(f"{_place(one['topic'], one['partition'])} offset {one['offset']}" for one in request["offsets"])
+
+
+def _fetch(request: Plain) -> str:
+    partitions = request["partitions"]
+    asked = "all partitions" if partitions is None else ", ".join(_place(*pair) for pair in partitions)
+    return f"OffsetFetch of {asked} in {request['group']}{_by(request['member_id'], request['epoch'])}"
+
+
+def _heartbeat(request: Plain) -> str:
+    owned = f", owning {_partitions(request['owned'])}" if request["owned"] else ""
+    subscribed = f", subscribed to {', '.join(topics)}" if (topics := request["subscribed_topic_names"]) else ""
+    who = f"{request['member_id']} at epoch {request['member_epoch']}"
+    return f"ConsumerGroupHeartbeat of {who} in {request['group']}{owned}{subscribed}"
+
+
+def _beat(value: Plain) -> str:
+    assignment = value["assignment"]
+    given = f", assigned {_partitions(assignment['topic_partitions'])}" if assignment is not None else ""
+    return f"epoch {value['member_epoch']}{given}"
+
+
+def _partitions(topics: Sequence[Plain]) -> str:
+    return ", ".join(str(partition) for topic in topics for partition in topic["partitions"]) or "nothing"
+
+
+def results_of_partitions(value: Plain) -> str:
+    """Return the results of partitions, each with its number if there are several."""
+    found = [(one["partition"], _result(one)) for one in value["partitions"]]
+    if len(found) == 1:
+        return found[0][1]
+    return ", ".join(f"partition {partition}: {result}" for partition, result in found) or "no partition"
+
+
+def _result(one: Plain) -> str:
+    if not one["error_code"] and "committed_offset" in one:
+        return f"offset {one['committed_offset']}" if one["committed_offset"] >= 0 else "no offset"
+    if not one["error_code"] and "base_offset" in one:
+        return f"appended at {one['base_offset']}"
+    return say_error(one["error_code"])
+
+
+REQUESTS: dict[str, Callable[[Plain], str]] = {
+    "consumer_group_heartbeat": _heartbeat,
+    "offset_commit": _commit,
+    "offset_fetch": _fetch,
+    "txn_offset_commit": _commit_in_transaction,
+}
+
+OUTCOMES: dict[str, Callable[[Plain], str]] = {
+    "consumer_group_heartbeat": _beat,
+    "offset_commit": results_of_partitions,
+    "offset_fetch": results_of_partitions,
+    "txn_offset_commit": results_of_partitions,
+}
+
+
+__all__ = ["OUTCOMES", "REQUESTS", "results_of_partitions"]
