@@ -77,12 +77,12 @@ def say_fields(value: object) -> str:
 
 def phrases(fields: Mapping[str, str]) -> list[str]:
     """Return the fields, whose values are said already, as phrases: errors, those that belong together, and the others."""
-    told = dict(fields)
-    found = [told.pop(name) for name in ERRORS if name in told]
+    rest = dict(fields)
+    found = [rest.pop(name) for name in ERRORS if name in rest]
     for (one, other), form in JOINED.items():
-        if one in told and other in told:
-            found.append(form.format(told.pop(one), told.pop(other)))
-    return [*found, *(f"{NAMES.get(name, name.replace('_', ' '))} {text}" for name, text in told.items())]
+        if one in rest and other in rest:
+            found.append(form.format(rest.pop(one), rest.pop(other)))
+    return [*found, *(f"{NAMES.get(name, name.replace('_', ' '))} {text}" for name, text in rest.items())]
 
 
 def say_error(error: int) -> str:

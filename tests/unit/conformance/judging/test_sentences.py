@@ -50,7 +50,7 @@ def test_equal_answers_are_told_once_with_their_number() -> None:
 
 
 def test_it_is_short_and_has_no_suffix_of_the_example() -> None:
-    """What was seen is kept before the answers are."""
+    """Answers are cut before other evidence is."""
     long = sentence(history("x" * 600), [1], "group g-e-1 has " + "y" * 60, "It comes")
     assert len(long) <= LONGEST
     assert "group g has " + "y" * 60 in long

@@ -169,8 +169,8 @@ def test_the_whole_history_decides_on_a_suspicion() -> None:
     lab = Healing()
     one = played(["broken"], ending(), lab, ExplainedAtRest)
     assert one.violations == []
-    told = "It is broken. Promised: Older current epoch is fenced (replica id -1)."
-    assert one.explanation == f"suspected after step 1, and explained by what came then: {ROW} {told}"
+    sentence = "It is broken. Promised: Older current epoch is fenced (replica id -1)."
+    assert one.explanation == f"suspected after step 1, and explained by what came then: {ROW} {sentence}"
     assert played(["broken"], ending()).explanation == ""
 
 
