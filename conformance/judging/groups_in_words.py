@@ -13,7 +13,7 @@ def _place(topic: Any, partition: int) -> str:
 
 
 def _by(member: str | None, epoch: int) -> str:
-    """Return who sends a request: a member at its epoch, a claimed epoch alone, or nobody in particular."""
+    """Return who sends a request: a member at its epoch, a claimed epoch alone, or neither."""
     at = f" at epoch {epoch}" if epoch != -1 else ""
     return f" by {member}{at}" if member else at
 

@@ -303,8 +303,8 @@ class Judging:
         found = judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
         if found.result != "violated":
             return found
-        told = sentence(self._history, (), finding.detail, promise(judge.row, finding.case))
-        return msgspec.structs.replace(found, detail=told)
+        detail = sentence(self._history, (), finding.detail, promise(judge.row, finding.case))
+        return msgspec.structs.replace(found, detail=detail)
 
     def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
         """Return the faults that had changed the story's subject, or the subjects of the events."""

@@ -42,8 +42,8 @@ def sentence(history: History, events: Sequence[int], seen: str, promised: str) 
     seen = " ".join(suffix.sub("", seen).split())
     room = LONGEST - len(f". Promised: {promised}.")
     seen = shorten(seen, max(room - (LEAST if exchanges else 0), LEAST))
-    told = [*tell(exchanges, max(room - len(seen), LEAST)), *([seen] if seen else [])]
-    came = _begin("; ".join(told) or "it did not happen").removesuffix(".")
+    parts = [*tell(exchanges, max(room - len(seen), LEAST)), *([seen] if seen else [])]
+    came = _begin("; ".join(parts) or "it did not happen").removesuffix(".")
     return f"{came}{'' if came.endswith('…') else '.'} Promised: {promised}."
 
 
