@@ -58,7 +58,8 @@ def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
     row = shipped_rows()[observation.requirement]
     label = f" ({observation.label})" if observation.label else ""
     inputs = f" Inputs: `{observation.inputs}`." if observation.inputs not in ("", "{}") else ""
-    where = f"Kafka {column.version} ({column.image}). Case: {observation.case}. Check: {example.check}.{inputs}"
+    image = f"{column.image}, {column.image_id[: len('sha256:') + 12]}"
+    where = f"Kafka {column.version} ({image}). Case: {observation.case}. Check: {example.check}.{inputs}"
     return [
         f"# {row.id}: {row.title}{label}",
         "",
