@@ -1,7 +1,7 @@
-"""The search for the versions between which a row's verdict changes: which to run next, and the changes so far.
+"""The search for versions between which a row's verdict changes: the next ones to run, and the changes so far.
 
-Good and bad versions may come in any order: a change lies between every two neighbours that differ, and each is narrowed down.
-Versions between neighbours that agree are not run.
+Good and bad versions may come in any order: a change lies between every two neighbours that differ, and each is
+narrowed down. Versions between neighbours that agree are not run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,14 @@ from typing import Literal
 import msgspec
 
 Outcome = Literal["good", "bad", ""]
-"""The outcome of running a version; empty if it decides nothing (inconclusive, error, inapplicable)."""
+"""A version's outcome; empty if it decides nothing (inconclusive, error, inapplicable)."""
 
 
 class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of the outcome: `first` is the first version with the outcome `becomes`, `before` the last one with the other.
+    """A change of the outcome: `first` is the first version with the outcome `becomes`, `before` the last one with the
+    other.
 
-    `between` are versions without an outcome, or not run yet: the change may lie at any of them.
+    `between` are versions without an outcome, or not run yet: the change may be at any of them.
     """
 
     before: str
@@ -54,5 +55,5 @@ def verdict_boundaries(versions: Sequence[str], outcomes: Mapping[str, Outcome])
 
 
 def skipped_versions(versions: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Return the versions that were not run, since their neighbours agree."""
+    """Return the versions that were not run because their neighbours agree."""
     return [version for version in versions if version not in outcomes]

@@ -1,4 +1,4 @@
-"""A campaign over many columns: one pytest process for each, some in parallel; each exit code is written to the plan at once."""
+"""A campaign over many columns: one pytest process each, some in parallel; exit codes go to the plan at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Runner:
         self._running: dict[str, RunningColumn] = {}
 
     def seconds_of(self, column: ColumnRun) -> float:
-        """Return the seconds that a column has been running, or ran."""
+        """Return the seconds that a column has been or was running."""
         running = self._running.get(column.name)
         return time.monotonic() - running.began if running else column.seconds
 
@@ -66,9 +66,9 @@ class Runner:
         return column.name in self._running
 
     def run(self, watch: Callable[[Runner], None]) -> None:
-        """Run all columns to their end; `watch` is called once a second, and when a column has ended.
+        """Run all columns to their end; call `watch` once a second, and when a column has ended.
 
-        Raises KeyboardInterrupt after Ctrl-C or a signal; no column is running then, and each has had time to clean up.
+        Raises KeyboardInterrupt after Ctrl-C or a signal; by then no column runs, and each had time to clean up.
         """
         waiting = list(self.plan.columns_left)
         try:
@@ -85,7 +85,7 @@ class Runner:
             self._kill_all()
 
     def _wait(self, seconds: float) -> None:
-        """Wait until the first running column has ended, or this time is over."""
+        """Wait until the first running column has ended or this time has passed."""
         for running in list(self._running.values())[:1]:
             with suppress(subprocess.TimeoutExpired):
                 running.process.wait(seconds)
@@ -108,8 +108,8 @@ class Runner:
         self._running[column.name] = RunningColumn(column, process, time.monotonic())
 
     def command(self, column: ColumnRun) -> list[str]:
-        """Return the command of a column. pytest takes the last value of an option, so the user's seed and number of
-        workers override those of the plan."""
+        """Return a column's command. pytest takes an option's last value, so the user's seed and number of workers
+        override the plan's."""
         seed = [] if os.environ.get("KAFKA_CONFORMANCE_SEED") else ["--conformance-seed", str(self.plan.seed)]
         own = ["--conformance-out", str(self.out), "--conformance-run", column.run, *column.options, *column.selection]
         return [*self._command, "-n", str(self._workers), *seed, *self.plan.options, *own]
@@ -133,7 +133,7 @@ class Runner:
         self._note_ended()
 
     def _kill_all(self) -> None:
-        """Kill what is left: no column outlives this process. Containers that it left are removed by the next run."""
+        """Kill the remaining columns, so that none outlives this process. The next run removes their containers."""
         for running in self._running.values():
             with suppress(ProcessLookupError):
                 os.killpg(running.process.pid, signal.SIGKILL)
@@ -142,13 +142,13 @@ class Runner:
 
 
 def given_by_environment() -> dict[str, str]:
-    """Return the options of the checks that are given by environment variables, by variable."""
+    """Return the checks' options that come from environment variables, by variable."""
     shared = [option.variable for option in OPTIONS if option.flag not in _OWN]
     return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}
 
 
 def _column_environment() -> dict[str, str]:
-    """Return this process's environment without variables that would add columns, or belong to the whole campaign."""
+    """Return this process's environment without variables that would add columns or belong to the whole campaign."""
     own = {option.variable for option in OPTIONS if option.flag in _OWN}
     return {name: value for name, value in os.environ.items() if name not in own}
 
@@ -159,5 +159,5 @@ def log_of(out: Path, column: ColumnRun) -> Path:
 
 
 def tail_of_log(path: Path, lines: int = 20) -> list[str]:
-    """Return the last lines of a log, for a column that ended badly."""
+    """Return a log's last lines, for a column that ended badly."""
     return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []

@@ -21,8 +21,8 @@ from history.shards import read_header, read_shard, read_shards
 
 
 def code_of(out: Path, columns: Sequence[ColumnRun], known: Baseline) -> int:
-    """Return the exit code: 130 or 2 if a column ended with it; else that of all cells together; else 3 if a column
-    had trouble that no cell shows."""
+    """Return the exit code: 130 or 2 if a column ended with it; else that of all cells together; else 3 if a column had
+    an error that no cell shows."""
     codes = {column.code for column in columns}
     if code := exit_code_of(interrupted=EXIT_INTERRUPTED in codes, wrong_use=EXIT_WRONG_USE in codes):
         return code
@@ -31,9 +31,9 @@ def code_of(out: Path, columns: Sequence[ColumnRun], known: Baseline) -> int:
 
 
 def judged_columns(folder: Path) -> list[Cell]:
-    """Judge all cells one column at a time: the lines of all columns of many nights may not fit into memory.
+    """Judge all cells one column at a time: the lines of many columns and nights may not fit into memory.
 
-    A file without a header counts for every column; no cell is satisfied then.
+    A file without a header counts for every column; then no cell is satisfied.
     """
     files: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*.jsonl")):
@@ -45,7 +45,7 @@ def judged_columns(folder: Path) -> list[Cell]:
 
 
 def _is_troubled(column: ColumnRun, folder: Path) -> bool:
-    """True if the column was killed, left no shard, or had trouble that its cells do not explain."""
+    """True if the column was killed, left no shard, or had an error that its cells do not explain."""
     own = judge_shards(read_shards(folder, column.run), run=column.run)
     if column.code not in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) or not own:
         return True
@@ -53,5 +53,5 @@ def _is_troubled(column: ColumnRun, folder: Path) -> bool:
 
 
 def _explains_trouble(own: Sequence[Cell]) -> bool:
-    """True if a cell shows that something went wrong, so that the column's exit code needs no other reason."""
+    """True if a cell shows what went wrong, so that the column's exit code needs no other reason."""
     return exit_code(EXIT_SATISFIED, own, Baseline()) == EXIT_TROUBLE

@@ -1,7 +1,7 @@
-"""The plan of a campaign: its columns, how each of them ended, and the file that keeps both.
+"""A campaign's plan: its columns, how each ended, and the file that stores both.
 
-A column that did not end is run again from its beginning. All that it had recorded is moved to `earlier/`, since half a column
-would look like a complete one.
+A column that did not end is run again from the start. Its recordings are moved to `earlier/`, since half a column would
+look like a complete one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ PARTS_OF_A_RUN = (
     "shards", "histories", "evidence", "matrix", "rejudged", "logs", "progress", PLAN, RERUN, BISECT, "baseline.json",
 )  # fmt: skip
 ENDED = (0, 1, 2, 3)
-"""Exit codes of a column that ended; 130 and those of a killed process belong to one that did not."""
+"""Exit codes of a column that ended; 130 and a killed process's codes mean that it did not."""
 
 Say = Callable[[str], None]
 
 
 class ColumnRun(msgspec.Struct, kw_only=True):
-    """The pytest process of one column.
+    """One column's pytest process.
 
-    `selection` are the options that select the column, `options` others of its own; `run` is the id of its latest run, `code` its
-    exit code (None before its end), `seconds` how long it ran.
+    `selection` are the options that select the column, `options` its others; `run` is the id of its latest run, `code`
+    its exit code (None before its end), `seconds` how long it ran.
     """
 
     name: str
@@ -48,10 +48,10 @@ class ColumnRun(msgspec.Struct, kw_only=True):
 
 
 class Plan(msgspec.Struct, kw_only=True):
-    """The columns of a campaign, the pytest options that they share, and the seed of all their drawn inputs.
+    """A campaign's columns, the pytest options that they share, and the seed of all their drawn inputs.
 
-    `environment` are the options that were given by environment variables; `baseline` is the original path of the
-    baseline that is copied beside the plan.
+    `environment` are options from environment variables; `baseline` is the original path of the baseline, which is
+    copied next to the plan.
     """
 
     schema: int = SCHEMA
@@ -94,8 +94,8 @@ def column_runs_for(columns: Sequence[WantedColumn]) -> list[ColumnRun]:
 def choose_plan(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
     """Choose the plan to run: the interrupted one if it has the wanted columns and options, or else the wanted one.
 
-    A new one moves the contents of `out` to `earlier/`. With `add`, columns that exist are kept and only missing ones are run.
-    Raises WrongUse while another process runs columns of `out`.
+    A new one moves the contents of `out` to `earlier/`. With `add`, existing columns are kept and only missing ones are
+    run. Raises WrongUse while another process runs columns of `out`.
     """
     known = read_plan(out)
     if known is not None:
@@ -133,7 +133,7 @@ def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
 
 
 def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
-    """Raise WrongUse while a column is still running: two commands would move each other's recordings aside."""
+    """Raise WrongUse while a column is running: two commands would move each other's recordings aside."""
     running = [column for column in columns if column.run and column.code is None and alive(column.run)]
     if running:
         names = ", ".join(f"{column.name} (run {column.run})" for column in running)
@@ -160,7 +160,7 @@ def write_plan(out: Path, plan: Plan, file: str = PLAN) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically: it is read again after this process was killed."""
+    """Write a file atomically, since it is read again even if this process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.draft")
     draft.write_bytes(content)
@@ -168,7 +168,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
-    """Move recordings of an earlier run to `earlier/`, under the same paths; nothing is deleted."""
+    """Move an earlier run's recordings to `earlier/`, under the same paths; nothing is deleted."""
     present = [part for part in parts if part.exists()]
     if not present:
         return
@@ -181,7 +181,7 @@ def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
 
 
 def recorded_by(out: Path, run: str) -> list[Path]:
-    """Return all files and folders in `out` that carry a run's id."""
+    """Return all files and folders in `out` whose names have a run's id."""
     if not run:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Violated rows run again on the columns where they are violated: the columns to run, and whether each case was seen again."""
+"""Reruns of violated rows on their columns: the columns to run, and whether each case was violated again."""
 
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -25,8 +25,7 @@ class ViolatedCase(msgspec.Struct, frozen=True, order=True):
 
 
 class CaseRerun(msgspec.Struct, frozen=True, kw_only=True):
-    """One case, run again: violated in `violated` of its `observations`; `is_new` if the earlier run did not violate
-    it."""
+    """One rerun case: violated in `violated` of its `observations`; `is_new` if the earlier run did not violate it."""
 
     of: ViolatedCase
     violated: int
@@ -75,8 +74,7 @@ def _read_baseline(path: Path) -> Baseline:
 
 
 def column_runs_again(violated: Sequence[ViolatedCase], shards: Sequence[Shard], plan: Plan | None) -> list[ColumnRun]:
-    """Return one run for each column, with its earlier profile and features. Raises WrongUse for a column without
-    shards."""
+    """Return one run per column, with its earlier profile and features. Raises WrongUse for a column without shards."""
     by_column = groupby(violated, key=lambda case: case.label)
     return [_column_run(label, {case.row for case in cases}, shards, plan) for label, cases in by_column]
 
@@ -115,7 +113,7 @@ def _seen_by_others(label: str, rows: Collection[str], shards: Sequence[Shard]) 
 def seen_again(
     violated: Sequence[ViolatedCase], columns: Sequence[ColumnRun], shards: Sequence[Shard]
 ) -> list[CaseRerun]:
-    """Return the rerun of each violated case, and of each other case of the same rows that is violated in the rerun only."""
+    """Return the rerun of each violated case, and of the same rows' other cases that only the rerun violates."""
     runs = {column.name: column.run for column in columns}
     rows = groupby(violated, key=lambda case: (case.label, case.row))
     return [

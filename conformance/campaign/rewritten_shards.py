@@ -1,4 +1,4 @@
-"""The shards of a run as the current judges would have written them; they are merged like any others."""
+"""A run's shards as the current judges would have written them; they are merged like any others."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +15,16 @@ from history.observations import Observation
 from history.shards import AnyShardLine, ExampleLine, Footer, Header, ObservationLine, encode_line
 
 ByExample: TypeAlias = Mapping[str, JudgedExample]
-"""The results of the current judges on each example that has a history and could be judged."""
+"""The current judges' results on each example whose history could be judged."""
 Line = TypeVar("Line", bound=AnyShardLine)
 
 
 def rewrite_shard(shard: GatheredShard, again: ByExample, *, whole: bool) -> bytes:
-    """Rewrite the lines of a shard (which has a header) with the current rows, and with `again` in place of its
+    """Rewrite a shard's lines (which include a header) with the current rows, and with `again` instead of its
     observations.
 
-    An example that is not in `again` keeps its former observations, and the rows that they are about keep their former
-    hash, so that a changed row does not count as judged. A shard that was not `whole` gets no footer, which marks its
-    column as incomplete.
+    An example missing in `again` keeps its old observations, and their rows keep their old hashes, so that a changed
+    row does not count as judged. A shard that was not `whole` gets no footer, which marks its column as incomplete.
     """
     return _Rewriting(shard, again, whole).content()
 
@@ -56,8 +55,8 @@ class _Rewriting:
             yield line
 
     def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
-        """Yield the observations of the current judges. All come at the first line of an example, since the example's
-        own line may be cut off."""
+        """Yield the current judges' observations, all at the first line of an example, since its own line may be cut
+        off."""
         found = self.again[line.example]
         if line.example not in self.replaced:
             self.replaced.add(line.example)

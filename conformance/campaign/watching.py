@@ -1,4 +1,4 @@
-"""The progress of a campaign: a live table on a terminal, or else a line for each column once a minute."""
+"""A campaign's progress: a live table on a terminal, else a line per column once a minute."""
 
 import threading
 import time
@@ -17,10 +17,10 @@ from conformance.campaign.plan import ColumnRun, Say
 from conformance.running.recording.progress import ColumnProgress, Doing, SoFar, read_progress
 
 LINE_SECONDS = 60.0
-"""Seconds between two lines of a column where there is no terminal."""
+"""Seconds between two lines of a column if there is no terminal."""
 
 _ENDS = {0: "satisfied", 1: "violated", 2: "wrong use", 3: "trouble", 130: "interrupted"}
-"""The exit code of a column in a word, until all columns are judged together."""
+"""A column's exit code in a word, until all columns are judged together."""
 
 
 class ColumnState(msgspec.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class ColumnState(msgspec.Struct, kw_only=True):
 
 
 def states_of(runner: Runner) -> list[ColumnState]:
-    """Return the state of each column, in the order of the plan."""
+    """Return each column's state, in the order of the plan."""
     return [_column_state(runner, column) for column in runner.plan.columns]
 
 
@@ -52,8 +52,7 @@ def _column_state(runner: Runner, column: ColumnRun) -> ColumnState:
 
 
 def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
-    """Return the state of a column from its progress: one pytest process has one column, unless its options add
-    more."""
+    """Return a column's state from its progress: one pytest process has one column, unless its options add more."""
     so_far = progress[0].so_far if progress else SoFar()
     now = progress[0].now if progress and state == "running" else []
     return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
@@ -63,13 +62,13 @@ def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnPr
 
 
 class Violated:
-    """The violated rows of columns, each reported once; columns that ended before this command started are not reported."""
+    """The columns' violated rows, each reported once, without those of columns that ended before this command."""
 
     def __init__(self) -> None:
         self._reported: set[tuple[str, str]] | None = None
 
     def new(self, columns: Sequence[ColumnState]) -> list[str]:
-        """Return a line for each violated row that was not reported yet."""
+        """Return a line for each violated row not reported yet."""
         found = [(column.name, row) for column in columns for row in column.so_far.violated]
         if self._reported is None:
             before = {column.name for column in columns if column.has_ended}
@@ -80,7 +79,7 @@ class Violated:
 
 
 class Lines:
-    """A line for each running column every `every` seconds, and at once for a new violated row and for a column that ended."""
+    """A line for each running column every `every` seconds, and at once for a new violated row or an ended column."""
 
     def __init__(self, say: Say, every: float = LINE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
@@ -101,8 +100,7 @@ class Lines:
                 self._say(line_of(column))
 
     def _is_time(self, name: str) -> bool:
-        """True if an interval is over since the column's last line; the first line comes after one interval, not at
-        once."""
+        """True if an interval has passed since the column's last line; the first line comes after one interval."""
         now = self._clock()
         if now - self._last.setdefault(name, now) < self._every:
             return False
@@ -123,7 +121,7 @@ def line_of(column: ColumnState) -> str:
 
 
 def at_work(doing: Doing) -> str:
-    """Return the check that a worker is at, with the faults that stand there."""
+    """Return a worker's current check, with its standing faults."""
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
 
@@ -162,7 +160,7 @@ def _column_cells(column: ColumnState) -> list[str]:
 
 @contextmanager
 def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Runner], None]]:
-    """Yield the function that a runner calls repeatedly while it runs."""
+    """Yield a function that a runner calls repeatedly while it runs."""
     console = console or Console()
     if not console.is_terminal:
         lines = Lines(say)
@@ -185,8 +183,7 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
 
 @contextmanager
 def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
-    """Call `show` from a thread of its own every `every` seconds inside the context, since pytest has the main
-    thread."""
+    """Call `show` every `every` seconds within the block, on its own thread, since pytest has the main thread."""
     over = threading.Event()
 
     def until_over() -> None:
@@ -203,7 +200,7 @@ def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[No
 
 
 class RunShown:
-    """The progress of one plain pytest, in the same lines; without a plan, all its columns run from the start."""
+    """The progress of a plain pytest, in the same lines; without a plan, all its columns run from the start."""
 
     def __init__(self, out: Path, run: str, say: Say, every: float = LINE_SECONDS) -> None:
         self._out = out

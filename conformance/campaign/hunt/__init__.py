@@ -1,1 +1,1 @@
-"""A hunt: rounds of machines over versions, the findings of these, and their pages."""
+"""A hunt: rounds of machines over versions, with their findings and pages."""

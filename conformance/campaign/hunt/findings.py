@@ -1,7 +1,7 @@
 """The findings of a hunt, taken from the shards of its rounds.
 
-A finding is a row, the label of its violation, and the shape of the shrunk schedule. Violations with the same key are one
-finding, seen again.
+A finding is a row, the label of its violation, and the shape of the shrunk schedule. Violations with the same key are
+sightings of one finding.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from conformance.running.violations import Breach, breaks_its_row
 from history.shards import ExampleLine, Header, ObservationLine, ReplayLine, Shard
 
 DOUBT = 0.05
-"""A version is good if its replays, none of which showed the finding, have at most this probability at the rate of the
-column that it was found on."""
+"""A version is good if its replays all missed the finding, and would do so with at most this probability at the rate of
+the finding's own column."""
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True):
     """One violation in one round.
 
     `column` is what was hunted on (a version, an image or a directory), `label` that of its shards. `evidence` is a
-    folder below that of the hunt. Replays of the shrunk schedule on the cluster that it was found on showed it in
-    `seen` of `tries`; both are 0 if it was not shrunk. `known` is the ticket or the reason of a known deviation of
-    this version, empty for none. `deeds` are what its example did; `differs`: they have a fault that the deviation does not
-    ask for.
+    folder below that of the hunt. Replays of the shrunk schedule on its own cluster showed it in `seen` of `tries`;
+    both are 0 if it was not shrunk. `known` is the ticket or reason of a known deviation of this version, empty without
+    one. `deeds` are its example's steps and faults; `differs` is true if they have a fault that the deviation does not
+    require.
     """
 
     round: int
@@ -56,8 +56,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replays(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule on a fresh cluster: the violation was seen in `seen` of `tries` replays; `trouble` more ended in
-    trouble."""
+    """Replays of a schedule on a fresh cluster: `seen` of `tries` showed the violation; `trouble` more ended in
+    errors."""
 
     seen: int
     tries: int
@@ -68,7 +68,7 @@ class Replays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A violation as a round's shards and evidence have it."""
+    """A violation as recorded in a round's shards and evidence."""
 
     row: str
     label: str
@@ -119,11 +119,11 @@ class HuntFinding(msgspec.Struct, kw_only=True):
 
     @property
     def is_settled(self) -> bool:
-        """True if it is known, and its schedule has the shape that is known, if it was shrunk: it need not be replayed."""
+        """True if it is known, and its shrunk schedule has the known shape, so that it need not be replayed."""
         return self.is_known and not (self.source.is_shrunk and self.source.differs)
 
     def add_sighting(self, seen: Seen) -> None:
-        """Add a sighting. If it is the first whose schedule was shrunk, the finding has that schedule from then on."""
+        """Add a sighting. The first one with a shrunk schedule gives the finding that schedule."""
         shape = shape_of(seen.schedule.steps)
         is_shorter = seen.sighting.is_shrunk and not self.source.is_shrunk and shape != self.shape
         self.sightings.append(seen.sighting)
@@ -132,19 +132,18 @@ class HuntFinding(msgspec.Struct, kw_only=True):
             self.shape, self.detail, self.schedule, self.replays = shape, seen.detail, seen.schedule, {}
 
     def judge_again(self, deviations: Sequence[Deviation]) -> None:
-        """Mark the sightings that today's known deviations cover."""
+        """Mark the sightings that the current known deviations cover."""
         self.sightings = [mark_known(deviations, self.row, self.detail, one) for one in self.sightings]
 
     @property
     def rate(self) -> float:
-        """The share of replays on a fresh cluster of its own column that showed the finding; 0 before there are
-        any."""
+        """The share of replays on a fresh cluster of its own column that showed the finding; 0 without replays."""
         own = self.replays.get(self.source.column)
         return own.seen / own.tries if own and own.tries else 0.0
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcome for each column that it was replayed on: `bad` if it was seen there, `good` if chance does not explain
+        """The outcome for each column on which it was replayed: `bad` if seen there, `good` if chance does not explain
         that it was not."""
         return {column: _outcome_of_replays(replays, self.rate) for column, replays in self.replays.items()}
 
@@ -163,7 +162,7 @@ def seen_in(
 ) -> list[Seen]:
     """Return the violations of round `number`, whose output is in `folder`; shrunk ones first.
 
-    For each breach in a shard they have the schedules whose replays showed it, or else that of the first example.
+    Each breach in a shard has the schedules whose replays showed it, or else the first example's.
     """
     found = [
         _sighting_of_line(folder, shard.header, line, replay, deviations, number, column)
@@ -218,8 +217,8 @@ def _sighting_of_line(
 
 
 def mark_known(deviations: Iterable[Deviation], row: str, detail: str, one: Sighting) -> Sighting:
-    """Return the sighting of a violation in these words with the ticket, or else the reason, of the known deviation that its
-    schedule showed, if there is one."""
+    """Return a violation's sighting with the ticket, or else the reason, of the known deviation with this wording and
+    schedule, if there is one."""
     about = [entry for entry in deviations if entry.covers(row, one.version)]
     known = [entry for entry in about if entry.explains(one.case, detail, one.deeds)]
     name = known[0].ticket or known[0].reason.strip() if known else ""
@@ -228,7 +227,7 @@ def mark_known(deviations: Iterable[Deviation], row: str, detail: str, one: Sigh
 
 
 def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
-    """Count the examples of a replay that broke the row with this label. Others that ended in trouble are no tries."""
+    """Count a replay's examples that broke the row with this label. Others that ended in errors are no tries."""
     lines = [line for shard in shards for line in shard.lines]
     shown = {
         line.example
@@ -244,10 +243,10 @@ def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
 
 
 def add(findings: list[HuntFinding], seen: Seen) -> HuntFinding | None:
-    """File a violation. Returns a new finding, or None if it is a further sighting of one of `findings`.
+    """File a violation; return a new finding, or None for a further sighting of one of `findings`.
 
-    A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and case, and the
-    first shrunk schedule takes the place of one that was not.
+    A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and
+    case, and the first shrunk schedule replaces it.
     """
     alike = [one for one in findings if (one.row, one.label) == (seen.row, seen.label)]
     same = _same_finding(alike, shape_of(seen.schedule.steps), seen.sighting)
@@ -269,6 +268,6 @@ def _same_finding(alike: Sequence[HuntFinding], shape: Shape, sighting: Sighting
 
 
 def _begins_with(whole: Shape, shape: Shape) -> bool:
-    """True if `whole` begins with `shape`: a replay ends where the violation shows, which may be earlier on another
+    """True if `whole` begins with `shape`: a replay ends once the violation shows, which may be earlier on another
     version."""
     return bool(shape) and whole[: len(shape)] == shape

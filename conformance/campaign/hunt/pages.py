@@ -1,4 +1,4 @@
-"""The pages of a hunt: `report.md` of a finding, which stands alone, and `README.md`, the list of all findings with totals."""
+"""A hunt's pages: a finding's `report.md`, which stands alone, and `README.md`, the list of findings with totals."""
 
 import shlex
 from collections import defaultdict
@@ -22,8 +22,8 @@ FINDINGS = "findings"
 
 
 def report_of(finding: HuntFinding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
-    """Return the page of a finding. `command` replays the schedule, `since` are the changes over the releases, `files`
-    those of the evidence below the page."""
+    """Return a finding's page. `command` replays the schedule, `since` are the changes over the releases, `files` those
+    of the evidence below the page."""
     parts = [
         _promise_lines(finding),
         ["## What was seen", "", "```", finding.detail, "```", ""],
@@ -74,8 +74,7 @@ def _status_text(finding: HuntFinding) -> str:
 
 
 def _column_lines(finding: HuntFinding) -> list[str]:
-    """Return a line for each column: its sightings, and its replays on the cluster of the sighting and on a fresh
-    one."""
+    """Return a line per column: its sightings, and its replays on the sighting's cluster and on a fresh one."""
     sightings = _by_column(finding)
     columns = list(dict.fromkeys([*sightings, *finding.replays]))
     lines = [
@@ -121,7 +120,7 @@ def _step_lines(finding: HuntFinding) -> list[str]:
 
 
 def replay_command(hunt: Hunt, finding: HuntFinding, schedule: Path) -> str:
-    """Return the command with which a reader replays the finding's schedule."""
+    """Return the command that replays the finding's schedule."""
     found = hunt.rounds[finding.source.round - 1]
     return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
 
@@ -130,7 +129,7 @@ def replay_command(hunt: Hunt, finding: HuntFinding, schedule: Path) -> str:
 
 
 def index_of(hunt: Hunt, reached: Sequence[str] = ()) -> str:
-    """Return the first page of a hunt. `reached` are the lines about what the examples of all rounds have reached."""
+    """Return a hunt's first page. `reached` are the lines about the coverage of all rounds' examples."""
     return "\n".join(
         [
             "# Hunt",
@@ -186,7 +185,7 @@ def _reached_section(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _total_lines(one: Totals) -> Iterator[str]:
-    """Yield a list for each kind of count that has any."""
+    """Yield a list for each kind of count that is not empty."""
     faults = {name: f"{one.witnessed.get(name, 0)} witnessed of {count}" for name, count in one.injected.items()}
     yield from (f"## All together: {one.count} examples, {one.steps} steps", "", f"{_fault_text(one)} faults.", "")
     tables: Sequence[tuple[str, Mapping[str, int | str]]] = (

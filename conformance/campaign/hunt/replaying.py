@@ -1,4 +1,4 @@
-"""The replays that a hunt's findings wait for: on a fresh cluster of the same column, then over the releases."""
+"""Pending replays of a hunt's findings: on a fresh cluster of the same column, then over the releases."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from fixtures.images import newest_patches
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A finding, and a column on which its schedule has not been replayed."""
+    """A finding, and a column on which its schedule has yet to be replayed."""
 
     finding: HuntFinding
     column: ColumnRun
@@ -21,7 +21,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def to_confirm(hunt: Hunt) -> list[Wanted]:
-    """Return the findings without a replay on a fresh cluster of their own column, but for those that are known as they are."""
+    """Return the findings without a replay on a fresh cluster of their own column, except for settled ones."""
     waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_settled]
     return [_on_its_own(hunt, one) for one in waiting]
 
@@ -32,10 +32,9 @@ def _on_its_own(hunt: Hunt, finding: HuntFinding) -> Wanted:
 
 
 def to_search(hunt: Hunt, releases: Sequence[str]) -> list[Wanted]:
-    """Return the next versions to try for each finding that was confirmed, is not known as it is, and whose changes
-    are not all narrowed down.
+    """Return the next versions to try for each confirmed, unsettled finding whose changes are not all narrowed down.
 
-    `releases` are those that can be run, the oldest first.
+    `releases` are those that can be run, oldest first.
     """
     confirmed = [one for one in hunt.findings if one.rate and not one.is_settled]
     return [
@@ -50,7 +49,7 @@ def _anchor_releases(releases: Sequence[str]) -> list[str]:
 
 
 def since_when(finding: HuntFinding, releases: Sequence[str]) -> list[str]:
-    """Describe the changes that the replays show, and name the releases that were skipped; empty before there are any."""
+    """Describe the changes that the replays show, and name the skipped releases; empty without any."""
     outcomes = finding.outcomes
     decided = [version for version in releases if outcomes.get(version)]
     if len(decided) < 2:

@@ -1,4 +1,4 @@
-"""The next round of a hunt: its column, its seed, the schedules that are tried first, and the violations that are left aside."""
+"""A hunt's next round: its column, its seed, the schedules to try first, and the violations to leave aside."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,23 +19,22 @@ FAILING = "failing"
 LEAST_MINUTES, MOST_MINUTES = 6.0, 15.0
 """The bounds of a round's minutes, if the hours permit."""
 SCHEDULES_A_MINUTE = 0.125
-"""Schedules of earlier rounds for each worker and minute of a round: they take about a quarter of its time."""
+"""Schedules of earlier rounds per worker and minute of a round: they take about a quarter of its time."""
 SETTLED = 2
-"""A breach that this many rounds of a column saw again without a new finding is not investigated there again."""
+"""A breach that this many of a column's rounds saw again, without a new finding, is no longer investigated there."""
 LOOKED_AT_AGAIN = 10
-"""One round of a column in this many investigates such breaches all the same."""
+"""One in this many rounds of a column investigates such breaches nevertheless."""
 
 
 class KeptSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule that broke a row; `name` is that of its file, and of its finding if it is from this hunt."""
+    """A schedule that broke a row; `name` is that of its file, and of its finding if that is this hunt's."""
 
     name: str
     schedule: Schedule
 
 
 def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[KeptSchedule]:
-    """Return the kept schedules of these machines, by name. One that can no longer be read stays where it is, and is
-    reported.
+    """Return the kept schedules of these machines, by name. An unreadable one stays where it is, and is reported.
 
     Raises WrongSchema for one of another schema.
     """
@@ -58,13 +57,13 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
 
 
 def round_minutes(hours: float, columns: int) -> float:
-    """Return the minutes of a round, within the bounds: each column has two rounds in the hours, and no round takes
-    more than half of them."""
+    """Return a round's minutes, within the bounds: each column gets two rounds in the hours, and no round more than
+    half of them."""
     return min(max(30 * hours / columns, LEAST_MINUTES), MOST_MINUTES, 30 * hours)
 
 
 def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:
-    """Return the column whose last round is the longest ago; columns without any come first, in their order."""
+    """Return the column whose last round was the longest ago; columns without any come first, in order."""
     last = {one.column: one.number for one in hunt.rounds}
     return min(columns, key=lambda column: last.get(column.name, -1))
 
@@ -93,8 +92,7 @@ def next_round(
 
 
 def untried_schedules(hunt: Hunt, column: str, kept: Sequence[KeptSchedule]) -> list[str]:
-    """Return the names of schedules that were neither played nor found on this column in this night, new findings
-    first."""
+    """Return the names of schedules neither run nor found on this column in this night, new findings first."""
     tonight = [one for one in hunt.rounds_of(column) if one.night == len(hunt.nights) - 1]
     tried = {name for one in tonight for name in (*one.schedules, *hunt.findings_of_round(one.number))}
     known = {one.name for one in hunt.findings if one.is_known}

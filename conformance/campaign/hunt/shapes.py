@@ -13,7 +13,7 @@ Shape = tuple[str, ...]
 SUBJECT_FIELD = "on"
 ROLE_FIELDS = ("role", "to")
 _NODE = re.compile(r".+-\d+")
-"""The name of a node, in place of a role."""
+"""The name of a node, used instead of a role."""
 
 
 def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
@@ -28,7 +28,7 @@ def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
 
 
 def _words_of_step(part: Any, names: dict[str, str]) -> Iterator[str]:
-    """Yield the words of a step, kind and subject first, whatever the order of the fields."""
+    """Yield a step's words, kind and subject first, whatever the order of the fields."""
     if isinstance(part, Mapping):
         yield from (part[tag] for tag in TAGS if isinstance(part.get(tag), str))
         yield from (_number_word(str(part[field]), names) for field in [SUBJECT_FIELD] if field in part)
@@ -48,5 +48,5 @@ def _number_word(name: str, names: dict[str, str]) -> str:
 
 
 def digest_of(row: str, label: str, shape: Shape) -> str:
-    """Return eight hexadecimal digits for a finding's key."""
+    """Return eight hexadecimal digits that identify a finding's key."""
     return hashlib.sha256("\n".join([row, label, *shape]).encode()).hexdigest()[:8]

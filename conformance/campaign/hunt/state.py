@@ -1,4 +1,4 @@
-"""The state of a hunt, `hunt.json`: its rounds and findings. With it the next command goes on where the last one stopped."""
+"""A hunt's state, `hunt.json`: its rounds and findings, from which the next command continues."""
 
 import time
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ HUNT = "hunt.json"
 
 
 class Night(msgspec.Struct, kw_only=True):
-    """One command: when it began (seconds since the epoch), the hours it was given, and the seconds that it took.
+    """One command: when it began (seconds since the epoch), the hours it was given, and the seconds it took.
 
-    `searching` are the seconds of these in which schedules were replayed on other releases.
+    `searching` are the seconds of these spent on replays on other releases.
     """
 
     began: float
@@ -30,9 +30,9 @@ class Night(msgspec.Struct, kw_only=True):
 class Round(msgspec.Struct, kw_only=True):
     """One pytest process: the machines on one column.
 
-    `night` is an index. `options` are those of pytest that the user gave, `selection` those that select the column. `schedules`
-    are the names of those that were played first; `opening` is whether the machines played their openings. `code` is pytest's
-    exit code, None for a round that was killed.
+    `night` is an index. `options` are the user's pytest options, `selection` those that select the column. `schedules`
+    are the names of those that ran first; `opening` tells whether the machines ran their openings. `code` is pytest's
+    exit code, None for a killed round.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Round(msgspec.Struct, kw_only=True):
 
 
 class Hunt(msgspec.Struct, kw_only=True):
-    """A hunt over several nights. `seed` is the one from which the seeds of its rounds are made."""
+    """A hunt over several nights. The seeds of its rounds derive from `seed`."""
 
     schema: int = SCHEMA
     seed: int

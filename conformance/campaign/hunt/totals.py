@@ -1,4 +1,4 @@
-"""The work of a round in numbers, summed up over rounds, columns and nights."""
+"""A round's work in numbers, summed up over rounds, columns and nights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Counts = dict[str, int]
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of examples by outcome, of steps, of faults by name and of excuses by row, case and name.
 
-    `errors` are the reasons of examples that ended in trouble of the kit, `unhealed` the clusters that had to be
-    replaced after an example, except those that had no time left to become healthy.
+    `errors` are the reasons of examples that ended in errors of the kit, `unhealed` counts clusters that had to be
+    replaced after an example, except those without time left to become healthy.
     """
 
     examples: Counts = {}
@@ -48,7 +48,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def judged_examples(self) -> int:
-        """The number of examples that were judged to their end."""
+        """The number of examples that were judged completely."""
         return self.examples.get("judged", 0)
 
 
@@ -74,6 +74,6 @@ def _totals_of_check(one: CheckTotals) -> Totals:
 
 
 def was_unhealed(detail: str) -> bool:
-    """True if an example with this detail left a cluster that had to be replaced, and not for want of time."""
+    """True if an example with this detail left a cluster that had to be replaced, and not for lack of time."""
     _, replaced, reason = detail.partition(REPLACED_NOTE)
     return bool(replaced) and not reason.startswith(f": {OutOfTime.__name__}")
