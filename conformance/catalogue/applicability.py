@@ -1,4 +1,4 @@
-"""The rows that can be tested on a column, decided from the column's declarations, never from a failed call."""
+"""The rows that a column can be tested for, decided by its declarations, never by a failed call."""
 
 import math
 import re
@@ -12,7 +12,7 @@ _RANGE = re.compile(r"^(?P<low>\d+\.\d+(\.\d+)?)?\.\.(?P<high>\d+\.\d+(\.\d+)?)?
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """The declarations of a column: its version, and ranges as in `history.shards.Column`."""
+    """A column's declarations: its version, and ranges as in `history.shards.Column`."""
 
     version: str
     ranges: dict[str, int] = {}
@@ -42,7 +42,7 @@ def is_open(text: str) -> bool:
 
 
 def ranges_overlap(one: str, other: str) -> bool:
-    """True if some version is inside both ranges."""
+    """True if some version is in both ranges."""
     ends = [_ends(one), _ends(other)]
     return max(low for low, _ in ends) <= min(high for _, high in ends)
 
@@ -54,7 +54,7 @@ def _ends(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 @cache
 def parse_need(text: str) -> tuple[str, str, int]:
-    """Return the parts of a need: `Fetch >= 9` as (name, sign, level)."""
+    """Return a need's parts: `Fetch >= 9` as (name, sign, level)."""
     match = _NEED.match(text)
     if match is None:
         raise ValueError(
@@ -64,7 +64,7 @@ def parse_need(text: str) -> tuple[str, str, int]:
 
 
 def meets_needs(facts: Facts, needs: Sequence[str]) -> bool:
-    """True if the declared levels meet all needs, or if the cluster never started, since its levels are then unknown."""
+    """True if the declared levels meet all needs, or are unknown because the cluster never started."""
     return not needs or not facts.ranges or all(_meets_one(facts, *parse_need(text)) for text in needs)
 
 
@@ -74,6 +74,6 @@ def _meets_one(facts: Facts, name: str, sign: str, level: int) -> bool:
 
 
 def applies(facts: Facts, ranges: Sequence[str], needs: Sequence[str]) -> bool:
-    """True if the version and the declared levels are within the row's. Empty `ranges` put no bound on the version."""
+    """True if the version and declared levels are within the row's. Empty `ranges` do not restrict the version."""
     inside = not ranges or any(in_range(facts.version, text) for text in ranges)
     return inside and meets_needs(facts, needs)

@@ -25,9 +25,10 @@ _ENTRY = re.compile(r"^\s*\[\[\s*deviation\s*\]\]", re.MULTILINE)
 class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row that released versions are known to break in these `cases`; `ticket` is Kafka's own, if there is one.
 
-    A violation is this deviation only if its words have everything in `says`, and the schedule that showed it the deeds that the
-    entry asks for, each a choice between several: those of `takes` one after the other, those of `meets` at the same time. A
-    `race` depends on timing: a column without it is no evidence of a fix. On the date `look_again` the entry has to be looked at.
+    A violation is this deviation only if its wording has everything in `says`, and the schedule that showed it the
+    deeds that the entry requires, each a choice of several: those of `takes` one after the other, those of `meets` at
+    the same time. A `race` depends on timing: a column without it is no evidence of a fix. The entry must be reviewed
+    on the date `look_again`.
     """
 
     requirement: str
@@ -42,23 +43,23 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     look_again: date | None = None
 
     def covers(self, requirement: str, version: str) -> bool:
-        """True if it is a deviation from this row in this version."""
+        """True if it is a deviation of this version from this row."""
         return requirement == self.requirement and any(in_range(version, text) for text in self.versions)
 
     def is_about(self, case: str, detail: str) -> bool:
-        """True if a violation of this case, in these words, may be this deviation: its schedule decides."""
+        """True if a violation of this case with this wording may be this deviation, depending on its schedule."""
         return case in self.cases and all(text in detail for text in self.says)
 
     def explains(self, case: str, detail: str, deeds: Sequence[str]) -> bool:
-        """True if a violation of this case, in these words, that a schedule of these deeds showed is this deviation."""
+        """True if a violation of this case with this wording, shown by a schedule of these deeds, is this deviation."""
         return self.is_about(case, detail) and self.is_shown_by(deeds)
 
     def is_shown_by(self, deeds: Sequence[str]) -> bool:
-        """True if a schedule of these deeds has what the entry asks for."""
+        """True if a schedule with these deeds has everything that the entry requires."""
         return _in_order(self.takes, deeds) and (not self.meets or any(_at_once(self.meets, deeds)))
 
     def foresees(self, deeds: Sequence[str]) -> bool:
-        """True if the entry asks for every fault among these deeds: a schedule that was shrunk to them has its shape."""
+        """True if the entry requires every fault among these deeds, so that a schedule shrunk to them has its shape."""
         wanted = [deed for group in (*self.takes, *self.meets) for deed in group]
         faults = [deed for deed in deeds if schedule_words().stands(deed)]
         return not wanted or all(any(_is(deed, one) for one in wanted) for deed in faults)
@@ -68,7 +69,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def _is(deed: str, wanted: str) -> bool:
-    """True if a deed is the wanted one; a step without a role, and a fault with the role `any`, are wanted with each."""
+    """True if a deed is the wanted one. A step without a role, and a fault with the role `any`, match each role."""
     name, _, role = wanted.partition(" ")
     return deed == wanted or (role in ("", ANY) and deed.partition(" ")[0] == name)
 
@@ -79,7 +80,7 @@ def _in_order(groups: Iterable[Iterable[str]], deeds: Sequence[str]) -> bool:
 
 
 def _at_once(groups: Sequence[Sequence[str]], deeds: Sequence[str]) -> Iterator[bool]:
-    """Yield for each moment whether a deed of every group stands; a step stands while it is taken."""
+    """Yield, for each moment, whether a deed of every group stands; a step stands while it is taken."""
     standing: list[str] = []
     for deed in deeds:
         if deed.startswith(HEALED):
@@ -99,7 +100,7 @@ def _without(standing: Sequence[str], healed: str) -> list[str]:
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    """A table; `choices` are lists of deeds that entries name."""
+    """A table; `choices` are named lists of deeds for its entries."""
 
     choices: dict[str, tuple[str, ...]] = {}
     deviation: list[Deviation] = []
@@ -127,7 +128,7 @@ def load_deviations(catalogue: Catalogue, *own: Traversable) -> list[Deviation]:
 
 
 def _read(source: Traversable) -> list[tuple[str, Deviation]]:
-    """Return the entries of a file, each with its file and line."""
+    """Return a file's entries, each with its file and line."""
     try:
         text = source.read_text(encoding="utf-8")
         table = tomllib.loads(text)
@@ -146,7 +147,7 @@ def _read(source: Traversable) -> list[tuple[str, Deviation]]:
 
 
 def _resolve(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table whose entries have lists of deeds in place of the names of choices, and of single deeds."""
+    """Return a table in whose entries lists of deeds replace names of choices and single deeds."""
     choices, entries = table.get("choices"), table.get("deviation")
     if not isinstance(entries, list):
         return table
@@ -168,7 +169,7 @@ def _with_choices(entry: Any, choices: dict[str, Any]) -> Any:
 
 
 def _check(entry: Deviation, catalogue: Catalogue) -> None:
-    """Raise CatalogueError or ValueError for an entry whose names do not exist, or that asks for too little."""
+    """Raise CatalogueError or ValueError for an entry with unknown names or too few requirements."""
     if entry.requirement not in catalogue:
         raise CatalogueError(f"{entry.requirement!r} is no row of the catalogue; entries name existing rows")
     row = catalogue[entry.requirement]
@@ -215,7 +216,7 @@ def _check_schedule(entry: Deviation, row: Requirement) -> None:
 
 
 def _overlap(one: Deviation, other: Deviation) -> bool:
-    """True if two entries are about the same violations: each is, or one of them is more than the other."""
+    """True if two entries are about the same violations: each is, or one includes the other."""
     if one.requirement != other.requirement or not set(one.cases) & set(other.cases):
         return False
     if not any(ranges_overlap(left, right) for left in one.versions for right in other.versions):
@@ -224,7 +225,7 @@ def _overlap(one: Deviation, other: Deviation) -> bool:
 
 
 def _includes(wide: Deviation, narrow: Deviation) -> bool:
-    """True if whatever matches the words and the schedule of `narrow` matches those of `wide`."""
+    """True if whatever matches the wording and schedule of `narrow` also matches those of `wide`."""
     asked = [set(group) for group in (*narrow.takes, *narrow.meets)]
     return set(wide.says) <= set(narrow.says) and all(
         any(group <= set(choice) for group in asked) for choice in (*wide.takes, *wide.meets)

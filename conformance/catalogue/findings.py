@@ -80,7 +80,7 @@ def ends(spans: tuple[str, ...]) -> list[str]:
 
 
 def in_spans(version: str, spans: tuple[str, ...]) -> bool:
-    """True if a version is one of these, or within a span of them."""
+    """True if a version is one of these, or in one of the spans."""
     return any(numbers(span.split(ENDS)[0]) <= numbers(version) <= numbers(span.split(ENDS)[-1]) for span in spans)
 
 

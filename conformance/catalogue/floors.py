@@ -17,7 +17,7 @@ FILE = "floors.toml"
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The least that every applicable case needs for `satisfied`; `changed` counts observations that lived through a change."""
+    """The minimum that every case needs for `satisfied`; `changed` counts observations that lived through a change."""
 
     observations: int
     inputs: int
@@ -28,12 +28,11 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 FLOORS: dict[str, Floor] = msgspec.convert(
     tomllib.loads((files(__package__) / FILE).read_text(encoding="utf-8")), dict[str, Floor]
 )
-"""The floors by kind of row. A row may have numbers of its own: see `floor_of`."""
+"""The floors by kind of row, which rows may override: see `floor_of`."""
 
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
-    """Return the floor of a row's case: that of the case's kind, or else the row's, with the numbers that case and row
-    have of their own."""
+    """Return the floor of a row's case: that of the case's kind, or else the row's, with overrides by case and row."""
     own = _own(row, case)
     floor = FLOORS[kind_of(row, case)]
     inputs = (own and own.inputs) or row.inputs
@@ -46,18 +45,18 @@ def floor_of(row: Requirement, case: str = "") -> Floor:
 
 
 def kind_of(row: Requirement, case: str) -> Kind:
-    """Return the kind of a row's case: its own if it has one, or else the row's."""
+    """Return the kind of a row's case: its own, or else the row's."""
     own = _own(row, case)
     return (own and own.kind) or row.kind
 
 
 def may_fill(row: Requirement, case: str, *, calm: bool) -> bool:
-    """True if an observation counts for the floor of its case: a calm one only for that of a probe."""
+    """True if an observation counts towards its case's floor: a calm one only for a probe's."""
     return not calm or kind_of(row, case) == "probe"
 
 
 def by_situation(row: Requirement, case: str) -> bool:
-    """True if the floor of a case counts distinct situations, and not observations."""
+    """True if a case's floor counts distinct situations instead of observations."""
     return kind_of(row, case) == "property"
 
 

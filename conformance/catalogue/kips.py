@@ -8,11 +8,11 @@ import re
 from typing import NamedTuple
 
 NAMED = re.compile(r"\bKIP-\d+\b")
-"""A KIP in the words of a row."""
+"""A KIP in a row's text."""
 
 
 class Kip(NamedTuple):
-    """A later KIP. `since` are the minor releases that brought the parts that rows depend on; `says` has those parts
+    """A later KIP. `since` are the minor releases that brought the parts on which rows depend; `says` has those parts
     in our words."""
 
     title: str
@@ -108,5 +108,5 @@ KIPS: dict[str, Kip] = {
 
 
 def with_titles(promised: str) -> str:
-    """Add its title to each KIP that `promised` names."""
+    """Return the text with its title added to each KIP that `promised` names."""
     return NAMED.sub(lambda kip: f"{kip[0]} {KIPS[kip[0]].title}" if kip[0] in KIPS else kip[0], promised)

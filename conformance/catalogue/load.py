@@ -15,9 +15,9 @@ from conformance.catalogue.applicability import in_range, parse_need
 from conformance.catalogue.rows import RECORDED, CatalogueError, Requirement
 
 SHIPPED = files(__package__)
-"""This folder, which is in an archive if Spark was given the code as a zip."""
+"""This folder, which is inside an archive if Spark got the code as a zip."""
 ROWS = re.compile(r"(gen|kip\d+)\.toml")
-"""The names of its files of rows."""
+"""The names of its row files."""
 
 
 class Catalogue:
@@ -41,14 +41,14 @@ class Catalogue:
         return id in self._rows
 
     def judges(self, id: str) -> bool:
-        """True if observations of this row can be violations: its level is not one that is only recorded."""
+        """True if observations of this row can be violations: its level is not a recorded-only one."""
         return id not in self._rows or self._rows[id].level not in RECORDED
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def matching(self, patterns: Iterable[str]) -> list[Requirement]:
-        """Return the rows whose id matches one of the globs; all of them if there is no glob."""
+        """Return the rows whose id matches one of the globs; all rows if there is none."""
         globs = list(patterns) or ["*"]
         return [row for row in self if any(fnmatch.fnmatchcase(row.id, glob) for glob in globs)]
 

@@ -1,4 +1,4 @@
-"""The loss that a user would notice from a violation: in the words of its finding, or else as far as its row entails it."""
+"""A violation's loss as a user would notice it: from its finding, or else what its row entails."""
 
 import tomllib
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ SHIPPED = files("conformance.catalogue") / "notice.toml"
 
 
 def what_a_user_notices(row: str, known: Sequence[Deviation]) -> list[str]:
-    """Return sentences about a violation of this row: what is told of the deviations that it is known as, or else the loss
-    in general."""
+    """Return sentences about a violation of this row: those of its known deviations, or else about the loss in
+    general."""
     findings = [one for one in shipped_findings() if any(one.tells(entry) for entry in known)]
     found = [(one.harm, one.ticket, f"{FOLDER}/{one.name}") for one in findings]
     found = found or [(entry.reason, entry.ticket, "") for entry in known]
@@ -30,7 +30,7 @@ def _on_one_line(text: str) -> str:
 
 
 def kind_of_loss(row: str) -> str:
-    """Return what can be lost when this row is broken; empty for a row of another catalogue."""
+    """Return what can be lost if this row is broken; empty for a row of another catalogue."""
     fitting = [name for name in _losses() if fnmatchcase(row, name)]
     return _losses()[max(fitting, key=lambda name: ("*" not in name, len(name)))] if fitting else ""
 

@@ -8,7 +8,8 @@ import msgspec
 from conformance.catalogue.applicability import Facts, applies
 
 Level = Literal["must", "should", "landed", "gap", "informational", "later", "law"]
-"""`law`: a general law that any Kafka keeps, whatever the KIP; `later`: the promise of a later KIP, which is only recorded."""
+"""A row's level. `law`: a general law for any Kafka, whatever the KIP; `later`: a later KIP's promise, only
+recorded."""
 RECORDED: frozenset[Level] = frozenset(("informational", "later"))
 """Levels that are recorded and never judged."""
 Kind = Literal["probe", "property", "scenario"]
@@ -19,10 +20,11 @@ class CatalogueError(Exception):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A clause of a row that needs observations of its own.
+    """A clause of a row that needs separate observations.
 
-    `applies` and `needs` name the versions and levels with this case; `promised` names the KIP behind each end of `applies`.
-    `inputs`, the number of distinct inputs, and `kind`, the kind of check that observes the case, are the row's unless given.
+    `applies` and `needs` name the versions and levels with this case; `promised` names the KIP behind each end of
+    `applies`. `inputs`, the number of distinct inputs, and `kind`, the kind of check that observes the case, default to
+    the row's.
     """
 
     id: str
@@ -48,7 +50,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 LATER = "-L"
-"""The end of the id of a row of level `later`."""
+"""The suffix of the ids of rows of level `later`."""
 
 
 def family_of(kip: int) -> str:
@@ -100,20 +102,20 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def hash(self) -> str:
-        """The identity of the requirement: id, applicability, ids of cases and tokens of expectations, without its words."""
+        """The requirement's identity: id, applicability, case ids and tokens of expectations, without its wording."""
         cases = [(case.id, case.applies, case.needs) for case in self.cases]
         expectations = [(one.versions, one.needs, one.expect) for one in self.expectations]
         judged = (self.id, self.applies, self.needs, cases, expectations)
         return hashlib.sha256(msgspec.json.encode(judged)).hexdigest()[:16]
 
     def applicable_cases(self, facts: Facts) -> list[Case]:
-        """Return the cases that this column must show; none if the row as a whole does not apply."""
+        """Return the cases that this column must show; none if the row does not apply."""
         if not applies(facts, self.applies, self.needs):
             return []
         return [case for case in self.cases if applies(facts, case.applies, case.needs)]
 
     def expected_token(self, facts: Facts) -> str:
-        """Return the token of the one expectation in force on this column."""
+        """Return the token of the single expectation in force on this column."""
         found = [e.expect for e in self.expectations if applies(facts, e.versions, e.needs)]
         if len(found) != 1:
             raise CatalogueError(

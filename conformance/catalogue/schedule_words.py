@@ -1,4 +1,4 @@
-"""The words with which an entry of the known deviations asks for deeds of a schedule: steps, and faults with their roles."""
+"""The words with which known deviations describe a schedule's deeds: steps, and faults with their roles."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from conformance.catalogue.rows import CatalogueError
 
 SHIPPED = files("conformance") / "catalogue" / "schedule-words.toml"
 ANY = "any"
-"""In place of a fault's role: whichever it is aimed at."""
+"""The word for any role of a fault."""
 
 
 class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The steps of all machines, those that most schedules take, and the roles of each fault."""
+    """The steps of all machines, those that most schedules take, and each fault's roles."""
 
     steps: frozenset[str]
     everyday: frozenset[str]
@@ -39,12 +39,12 @@ class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def stands(self, deed: str) -> bool:
-        """True for a fault, which stands until it is healed. One whose name is that of a step too is over at once."""
+        """True for a fault, which stands until it is healed. One that shares its name with a step is over at once."""
         name = deed.partition(" ")[0]
         return name in self.faults and name not in self.steps
 
     def is_everyday(self, deeds: Iterable[str]) -> bool:
-        """True if nearly every schedule has one of these deeds: a step that is taken all the time, or any fault at all."""
+        """True if nearly every schedule has one of these deeds: a very common step, or any fault at all."""
         named = {deed.partition(" ")[0] for deed in deeds}
         return bool(named & self.everyday) or self.faults.keys() <= named
 
