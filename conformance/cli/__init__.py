@@ -1,1 +1,1 @@
-"""One command line: `./kit` in a checkout, and `python -m conformance`. Each command is a module of its own."""
+"""One command line: `./kit` in a checkout, and `python -m conformance`, with a module per command."""

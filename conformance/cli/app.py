@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 class _Kit(OnDemand):
-    """The kit's commands and, besides them, the programs of the virtual environment."""
+    """The kit's commands and the programs of the virtual environment."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return super().get_command(ctx, cmd_name) or find_program(cmd_name)
@@ -68,12 +68,12 @@ kit = click.version_option(__version__, prog_name="kafka-conformance-kit")(kit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the kit. Returns the exit code: 0, 1 if anything is violated, 2 wrong use, 3 trouble of the kit, 130 interrupted."""
+    """Run the kit. Returns the exit code: 0, 1 for any violation, 2 wrong use, 3 error of the kit, 130 interrupted."""
     return run(kit, _with_options(sys.argv[1:] if arguments is None else arguments), COMMAND)
 
 
 def _with_options(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments with `help` and `version`, which many programs have as commands, as the options they are here."""
+    """Return the arguments with the words `help` and `version`, commands of many programs, as options."""
     match list(arguments):
         case ["help", *command]:
             return [*command, "--help"]

@@ -56,7 +56,7 @@ from reports.order import in_order
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
 _MARKS: dict[Outcome, str] = {"bad": "✗", "good": "✓", "": "–"}
 _DEFINITE = ("violated", "satisfied", "inapplicable")
-"""Verdicts of versions that are not run again; the others may come from a lack of time, or from trouble."""
+"""Verdicts of versions that are not run again; others may come from a lack of time or from an error."""
 
 RunColumns = Callable[[Plan], None]
 """A function that runs the columns of a plan to their ends."""
@@ -119,9 +119,9 @@ class Bisect:
 
 
 def _begin_search(out: Path) -> int:
-    """Begin a search, or go on with the last one in the folder; return the seed of all columns.
+    """Begin a search, or continue the last one in the folder; return the seed of all columns.
 
-    Move aside columns that a killed search did not finish. Raises WrongUse while another command runs in the folder.
+    Moves aside columns that a killed search did not finish. Raises WrongUse while another command runs in the folder.
     """
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:

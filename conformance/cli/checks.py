@@ -1,4 +1,4 @@
-"""pytest with the kit's exit codes, in a process of its own: what it rewrites must not be imported yet."""
+"""pytest with the kit's exit codes, in a separate process: the modules that it rewrites must not be imported yet."""
 
 import sys
 import traceback
@@ -14,13 +14,12 @@ from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"--out": "--conformance-out", "--profile": "--conformance-profile"}
-"""The short names that options of pytest's have in each command of the kit."""
+"""Short names of pytest options in each of the kit's commands."""
 
 
 def absolute(word: str) -> str:
-    """Make a path in the kit, such as `conformance/kip320`, absolute; return any other word as it is, and also a path that
-    exists in the current folder.
-    """
+    """Make a path in the kit, such as `conformance/kip320`, absolute; return other words, and paths that exist in the
+    current folder, unchanged."""
     path, sign, rest = word.partition("::")
     own = ROOT / path
     is_own = path.split("/")[0] == "conformance" and not Path(path).exists() and own.exists()
@@ -28,19 +27,19 @@ def absolute(word: str) -> str:
 
 
 def long_form(word: str) -> str:
-    """Replace the short name of an option by its name for pytest; return any other word as it is."""
+    """Replace an option's short name by its name for pytest; return other words unchanged."""
     flag, sign, value = word.partition("=")
     return f"{SHORT.get(flag, flag)}{sign}{value}"
 
 
 def listed_words(words: Iterable[str]) -> Iterator[str]:
-    """Replace each `@FILE` by the words in it, one a line. Raises OSError."""
+    """Replace each `@FILE` by the words in it, one per line. Raises OSError."""
     for word in words:
         yield from Path(word[1:]).read_text().splitlines() if word.startswith("@") else [word]
 
 
 class PlainErrors:
-    """stderr without what pytest says of itself before an error in its arguments."""
+    """A stderr that omits pytest's introduction to an error in its arguments."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -56,8 +55,7 @@ class PlainErrors:
 
 
 def main() -> int:
-    """Run pytest. Its codes for wrong use, and for a selection that matches nothing, become 2; an error that ends it becomes
-    3."""
+    """Run pytest. Its codes for wrong use and for an empty selection become 2; an error that ends it becomes 3."""
     try:
         words = [absolute(long_form(word)) for word in listed_words(sys.argv[1:])]
         with redirect_stderr(cast(TextIO, PlainErrors(sys.stderr))):

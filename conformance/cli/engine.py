@@ -25,7 +25,7 @@ def setup(kafka_version: Sequence[str]) -> None:
 
 
 def make_ready(versions: Sequence[str]) -> None:
-    """Make sure that an engine answers, and get the images of some versions. Raises UnknownVersion and KitError."""
+    """Make sure that an engine answers, and obtain the images of these versions. Raises UnknownVersion and KitError."""
     wanted = select_versions(list(versions))
     have_ready(wanted, print_progress)
     if wanted:

@@ -78,7 +78,7 @@ def _test_columns(
 
 
 def image_of(column: WantedColumn) -> Image:
-    """Get the image of a version or of a build of the user's own. Raises KitError."""
+    """Obtain the image of a version or of the user's own build. Raises KitError."""
     return column.image(print_progress)
 
 
@@ -140,7 +140,7 @@ def _print_storm(storm: Storm, form: Form) -> None:
 
 
 def _require_one(columns: Sequence[WantedColumn]) -> WantedColumn:
-    """Return the one version, image or distribution that is named. Raises WrongUse."""
+    """Return the single version, image or distribution named. Raises WrongUse for none or several."""
     if len(columns) > 1:
         names = ", ".join(one.title for one in columns)
         raise WrongUse(f"A storm has one cluster, so give one version or build, not {len(columns)}: {names}.")

@@ -1,4 +1,4 @@
-"""The groundwork of all commands: how they are found, how their options are read, and how they end."""
+"""The common part of all commands: how they are found, how options are read, and how they end."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ PASSING_ON: Final[dict[str, Any]] = {**HELP, "ignore_unknown_options": True}
 
 
 class OnDemand(click.Group):
-    """A group of commands in modules that are imported when they are called: listing them is quick, and needs nothing
+    """A group of commands in modules that are imported only when called: listing them is quick and needs nothing
     installed.
 
-    `places` says where each is (``module:name``), `summaries` what it does, in a line of the help.
+    `places` has each command's place (``module:name``), `summaries` a line of help.
     """
 
     def __init__(self, *, places: Mapping[str, str], summaries: Mapping[str, str], **options: Any) -> None:
@@ -45,7 +45,7 @@ class OnDemand(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the commands and options that begin so, without an import of any command."""
+        """Return the matching commands and options without importing any command."""
         names = [name for name in self._places if name.startswith(incomplete)]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(CompletionItem(name, help=self._summaries[name]) for name in names), *options]
@@ -56,9 +56,9 @@ class OnDemand(click.Group):
 
 
 def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
-    """Run a command. Returns what it returns, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
+    """Run a command. Returns its result, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
 
-    `given` is what tests put in the place of engines, pytest and Spark.
+    `given` replaces engines, pytest and Spark in tests.
     """
     try:
         with interruptible():

@@ -59,7 +59,7 @@ from reports.errors import spark_missing
 from reports.matrix_file import read_compared
 
 COPY = "baseline.json"
-"""The copy of the baseline beside the plan, since the original may be among the recordings that are moved aside."""
+"""The copy of the baseline next to the plan, since the original may be among recordings that are moved aside."""
 TELLING = frozenset(
     {
         "--collect-only",
@@ -72,7 +72,7 @@ TELLING = frozenset(
         "--version",
     }
 )
-"""Options of pytest with which it lists something, and runs nothing."""
+"""pytest options with which it only lists something."""
 
 
 class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ def matrix(
 
 
 def _time_of(file: Path) -> int:
-    """Return when the file was written, in nanoseconds; 0 if it is not there."""
+    """Return when the file was written, in nanoseconds; 0 if it does not exist."""
     return file.stat().st_mtime_ns if file.is_file() else 0
 
 
@@ -200,7 +200,7 @@ def _run_matrix(asked: MatrixOptions, means: Means) -> int:
 
 
 def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
-    """Run violated rows only, with another seed, into the same folder; earlier observations are kept."""
+    """Rerun only the violated rows, with another seed, into the same folder; earlier observations are kept."""
     out, versions = asked.out, list(asked.columns.versions)
     globs, rest = _split_requirements(asked.rest)
     violated = violated_in(out, globs, select_versions(versions) if versions else ())
@@ -237,7 +237,7 @@ def _split_requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _refuse_others(out: Path) -> None:
-    """Raise WrongUse while another command runs in the folder, and move aside the unfinished columns of a killed one."""
+    """Raise WrongUse while another command runs in the folder, and move aside a killed one's unfinished columns."""
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
             refuse_running(out, plan.columns)
@@ -260,7 +260,7 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
-    """Raise WrongUse for options that pytest or a column would refuse, before any recording is moved aside or image built."""
+    """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
     if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
     listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
@@ -272,7 +272,7 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
 
 
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
-    """Choose the plan to run, and keep a copy of the baseline, which may be among the recordings that are moved aside."""
+    """Choose the plan to run, and copy the baseline, which may be among recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
     plan = choose_plan(asked.out, wanted, add=asked.add, say=print_progress)
@@ -282,7 +282,7 @@ def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
 
 
 def _baseline_of(asked: MatrixOptions) -> Path | None:
-    """Return the file of the baseline, or its copy if this command goes on with an interrupted one that has a copy."""
+    """Return the baseline's file, or its copy if this command continues an interrupted one that has a copy."""
     copy, known = asked.out / COPY, read_plan(asked.out)
     if known is not None and known.columns_left and known.baseline == asked.baseline and copy.exists():
         return copy
@@ -298,7 +298,7 @@ def _check_baseline(baseline: Path) -> Path:
 
 
 def _merge_and_conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
-    """Merge all shards, whatever the exit codes of the columns are. Returns the exit code of the campaign."""
+    """Merge all shards, whatever the columns' exit codes; return the campaign's exit code."""
     say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
@@ -313,7 +313,7 @@ def _say_each(lines: Sequence[str]) -> None:
 
 
 def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIED, EXIT_VIOLATED)) -> None:
-    """Print the last log lines of each column that ended with an unexpected exit code, and the notes on all kept runs."""
+    """Print the last log lines of each column with an unexpected exit code, and the notes on all kept runs."""
     for column in plan.columns:
         if column.run and column.code not in expected:
             print_progress(

@@ -1,4 +1,4 @@
-"""An engine, pytest, Spark and a clock, with which the commands that run checks work."""
+"""The engine, pytest, Spark and clock of the commands that run checks."""
 
 import subprocess
 import sys
@@ -15,13 +15,13 @@ from fixtures.images import at_hand
 from fixtures.ready import have_ready
 
 Prepare = Callable[[Sequence[str]], object]
-"""A function that makes an engine and the images of some versions ready."""
+"""A function that readies an engine and the images of some versions."""
 Merge = Callable[[Path, Sequence[str]], int]
 """A function that merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 
 
 def merge_with_spark(out: Path, options: Sequence[str]) -> int:
-    """Merge in a process of its own; return its exit code."""
+    """Merge in a separate process; return its exit code."""
     began = time.monotonic()
     command = [sys.executable, "-m", "reports", "--in", str(out / "shards"), "--out", str(out / "matrix")]
     code = subprocess.run([*command, *options], stdout=sys.stdout, check=False).returncode

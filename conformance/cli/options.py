@@ -43,7 +43,7 @@ complete_machines = completing(lambda: (machine_name(each) for each in all_machi
 
 
 class Chosen(NamedTuple):
-    """The columns that a user asked for, and what replaces their defaults; `versions` as they were written."""
+    """The columns that a user requested, and overrides of their defaults; `versions` as written."""
 
     versions: Sequence[str]
     images: Sequence[str]
@@ -52,7 +52,7 @@ class Chosen(NamedTuple):
 
     @property
     def columns(self) -> list[WantedColumn]:
-        """The columns; the newest version if nothing was asked for. Raises UnknownVersion, WrongUse."""
+        """The columns; the newest version if none was requested. Raises UnknownVersion, WrongUse."""
         own = self.images or self.homes
         versions = select_versions(list(self.versions)) if self.versions or not own else ()
         return self.with_versions(versions)
@@ -72,7 +72,7 @@ class Chosen(NamedTuple):
 
 
 def own_build_options(command: F) -> F:
-    """Add the options about builds of the user's own, and the names of columns: `choose` takes their values."""
+    """Add the options about the user's own builds and the names of columns, whose values `choose` takes."""
     for option in (
         click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
         click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),
@@ -103,8 +103,7 @@ def choose(
     judged_as: Sequence[str] = (),
     kafka_libs: Sequence[str] = (),
 ) -> Chosen:
-    """Choose columns, each once: those that the command names, or those that the environment names if the command
-    names none of that kind."""
+    """Choose columns, each once: the command's, or the environment's if the command names none of that kind."""
     overrides = Overrides(
         labels=label or _lines_of("LABEL"),
         judged_as=judged_as or _lines_of("AS"),
@@ -137,7 +136,7 @@ def environment_variable(option: str) -> str:
 
 
 def progress_apart(form: Form) -> AbstractContextManager[object]:
-    """Print progress to stderr while a command works that answers with JSON."""
+    """Print progress to stderr while a command that answers with JSON works."""
     return redirect_stdout(sys.stderr) if form == "json" else nullcontext()
 
 
@@ -148,7 +147,7 @@ pytest_options = click.argument(
     metavar="[PYTEST OPTIONS]...",
     callback=lambda _context, _parameter, words: tuple(map(long_form, words)),
 )
-"""Words that the command does not know, in their order."""
+"""Words unknown to the command, in order."""
 
 
 _COMPLETED: dict[str, Complete] = {
@@ -179,12 +178,12 @@ class PassedOn(click.Option):
 
 
 def passed_on_options(but: Container[str] = ()) -> list[click.Parameter]:
-    """Return the options of checks, but some."""
+    """Return the checks' options, except some."""
     return [PassedOn(option) for option in OPTIONS if option.flag not in but]
 
 
 def add_passed_on_options(command: click.Command, chosen: Sequence[str] = ()) -> None:
-    """Add the options of checks to the help of a command, but its own, and those that it chooses itself."""
+    """Add the checks' options to a command's help, except its own and those that it sets itself."""
     command.params += passed_on_options({*chosen, *(name for own in command.params for name in own.opts)})
 
 
@@ -201,5 +200,5 @@ deviations_option = click.option(
 
 
 def deviations_options(files: Sequence[str]) -> list[str]:
-    """Return the options with which pytest and the merge read these files, wherever they run."""
+    """Return the options that make pytest and the merge read these files, wherever they run."""
     return [word for file in files for word in ("--deviations", str(Path(file).absolute()))]

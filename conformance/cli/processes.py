@@ -11,12 +11,12 @@ import click
 from fixtures.errors import WrongUse
 
 AS_IT_IS: Final[dict[str, Any]] = {"ignore_unknown_options": True, "help_option_names": []}
-"""The context settings of a command that passes every word to its program, --help too."""
+"""The context settings of a command that passes every word to its program, including --help."""
 ROOT = Path(__file__).parents[2]
 
 
 class _Checks(click.Command):
-    """A command that knows the options of checks while a shell completes a line; to run it, only pytest has to know them."""
+    """A command that knows the checks' options only for shell completion; when it runs, pytest parses them."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not ctx.resilient_parsing:
@@ -51,7 +51,7 @@ def miniature(words: Sequence[str]) -> None:
 
 
 def _refuse_installed(command: str) -> None:
-    """Raise WrongUse if only the wheel is installed: it has no tests/."""
+    """Raise WrongUse if only the wheel is installed, which has no tests/."""
     if not (ROOT / "tests").is_dir():
         raise WrongUse(
             f"{command}: the kit's own tests are in its repository and are not installed. Run ./kit {command} in a checkout."
@@ -59,7 +59,7 @@ def _refuse_installed(command: str) -> None:
 
 
 def find_program(name: str) -> click.Command | None:
-    """Return a program of the virtual environment, such as ruff; None if there is none of that name."""
+    """Return a program of the virtual environment, such as ruff; None if it has none of that name."""
     path = Path(sys.prefix, "bin", name)
     if sys.prefix == sys.base_prefix or not path.is_file():
         return None

@@ -39,7 +39,7 @@ from history.store import read_frames
 from reports.commands.options import Form, form, out_option, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
-"""The examples as judged again, by shard and example."""
+"""The examples as rejudged, by shard and example."""
 
 SMALL = 64 * 2**20
 """Bytes of shards and histories below which a session is tuned for small data."""
@@ -48,9 +48,9 @@ DESCRIBED = 100
 
 
 def rejudge(history: History, column: Column) -> Judged:
-    """Judge a stored example by the current judges.
+    """Judge a stored example with the current judges.
 
-    Observations that a probe made before it lost a premise are kept; of those made before trouble, only violations.
+    Observations that a probe made before it lost a premise are kept; of those before an error, only violations.
     """
     if history.end is None:
         return Judged([])
@@ -67,8 +67,8 @@ def rejudge(history: History, column: Column) -> Judged:
 
 
 def _rejudge_by_check(check: Check, history: History, column: Column) -> Judged:
-    """Judge an example by its current check; return nothing if the check takes other inputs than were drawn: it is
-    then another probe."""
+    """Judge an example with its current check; return nothing if the check no longer takes the drawn inputs, since it
+    is then another probe."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
@@ -156,7 +156,7 @@ def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
 def _compare_worker(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """Describe the differences in one worker's examples, which belong to the columns of its `shards`.
 
-    Put what the current judges found into `again`, for the shards that it has.
+    Puts the current judges' results into `again`, for its shards.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observations_of(shard.lines) for id, shard in shards.items()}
@@ -191,7 +191,7 @@ def canonical_lines(observations: list[Observation]) -> bytes:
 
 
 def observations_of(lines: Iterable[AnyShardLine]) -> dict[str, list[Observation]]:
-    """Return the observations among lines by example, in the order in which they were made."""
+    """Return the lines' observations by example, in the order in which they were made."""
     found: dict[str, list[Observation]] = {}
     for line in lines:
         if isinstance(line, ObservationLine):

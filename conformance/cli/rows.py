@@ -109,7 +109,7 @@ def rows(
 
 
 def _show_lines(lines: Sequence[str]) -> None:
-    """Print lines, through a pager if they are more than a terminal shows."""
+    """Print lines, through a pager if they do not fit on the terminal."""
     is_long = sys.stdout.isatty() and len(lines) >= shutil.get_terminal_size().lines
     (click.echo_via_pager if is_long else click.echo)("\n".join(lines))
 

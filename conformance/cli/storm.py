@@ -32,13 +32,13 @@ from strategies.faults import faults_of
 Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]
 
 POOL = 30
-"""The number of draws of each kind to choose from at random, since Hypothesis begins with the simplest ones."""
+"""The number of draws of each kind to choose from randomly, since Hypothesis begins with the simplest."""
 WHOLE_WITHIN = 60.0
-"""Seconds that a cluster has to become healthy after trouble; then it is replaced."""
+"""Seconds in which a cluster must become healthy after an error, or else it is replaced."""
 
 
 def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
-    """Draw faults without end: in each round every kind once, in a random order and with random parameters."""
+    """Draw faults without end: each round has every kind once, in random order and with random parameters."""
     dice = random.Random(seed)
     pools = {kind: _fault_pool(kind, seed) for kind in kinds}
     while True:
@@ -47,7 +47,7 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
-    """Draw plans of one fault each, or of several whose kinds may overlap, the first one healed first or last."""
+    """Draw plans of one fault, or of several whose kinds may overlap, of which the first is healed first or last."""
     if at_once == 1:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
@@ -70,7 +70,7 @@ def _fault_pool(kind: type[Fault], seed: int) -> list[Fault]:
 
 
 class Cycle(msgspec.Struct, kw_only=True):
-    """One fault of the storm; `reason` explains any ending but healed, `replaced` why the cluster was replaced."""
+    """One fault of the storm; `reason` explains any ending except healed, `replaced` why the cluster was replaced."""
 
     fault: str
     role: str
@@ -91,8 +91,8 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Plans that run on the targets' cluster; `cycles` are the results. The logs of a cluster that has to be replaced are
-    left in the folder `kept`."""
+    """Plans that run on the targets' cluster; `cycles` are the results. Logs of replaced clusters are kept in the
+    folder `kept`."""
 
     def __init__(
         self, targets: Targets, progress: Progress, kept: Path, traffic: Callable[[FaultTarget], Writer] = Writer
@@ -109,7 +109,7 @@ class Storm:
     def rage(self, plans: Iterator[Plan], count: int, minutes: float = math.inf) -> None:
         """Run plans until `count` cycles count, or the minutes are over.
 
-        Raises KitError if too many plans in a row were not available.
+        Raises KitError if too many consecutive plans were unavailable.
         """
         began = time.monotonic()
         skipped = 0
@@ -129,7 +129,7 @@ class Storm:
 
     @property
     def cycle_count(self) -> int:
-        """The number of cycles that count: those that were not skipped."""
+        """The number of cycles that count: those not skipped."""
         return sum(cycle.ending != "skipped" for cycle in self.cycles)
 
     def _cycles_of(self, plan: Plan) -> list[Cycle]:
@@ -145,7 +145,7 @@ class Storm:
         return cycles
 
     def _give_up(self) -> str:
-        """Wait until the cluster is healthy after trouble, or replace it; return why it was replaced."""
+        """Wait until the cluster is healthy after an error, or replace it; return why it was replaced."""
         target = self._targets.target()
         try:
             eventually(
@@ -226,7 +226,7 @@ def _cycle_in_trouble(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
 
 
 def _with_drawn(plan: Plan, text: str) -> str:
-    """Add the drawn plan after the first line of the text; the states of the nodes and their logs follow."""
+    """Return the text with the drawn plan after its first line; the nodes' states and logs follow."""
     first, _, states = text.partition("\n")
     return f"{first}\ndrawn: {msgspec.json.encode(plan).decode()}\n{states}"
 
@@ -240,7 +240,7 @@ def is_success(storm: Storm) -> bool:
 
 
 def as_json(storm: Storm) -> dict[str, object]:
-    """Return the summary's figures: every cycle in its order, the writers' totals, and the seconds taken."""
+    """Return the summary's figures: every cycle in order, the writers' totals, and the seconds taken."""
     figures = {
         "succeeded": is_success(storm),
         "seconds": storm.seconds,

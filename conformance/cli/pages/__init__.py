@@ -1,1 +1,1 @@
-"""The pages that are made when the documentation is built: of the command line, the catalogue and the stored examples."""
+"""Pages generated when the documentation is built: command line, catalogue and stored examples."""

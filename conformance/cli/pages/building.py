@@ -31,8 +31,8 @@ class _Warnings(logging.Handler):
 
 
 def build_site(root: Path, out: Path) -> Path:
-    """Build the site and return its first page. Raises KitError with the first warning: a dead link, an unlisted page; and
-    for a finding that can't be used, or whose pages are not as they are made now."""
+    """Build the site and return its first page. Raises KitError with the first warning (a dead link, an unlisted page),
+    and for a finding that is unusable or whose pages are outdated."""
     _require_findings(root)
     _quiet_theme()
     with _warnings() as warnings:
@@ -83,6 +83,6 @@ def _warnings() -> Iterator[_Warnings]:
 
 
 def _quiet_theme() -> None:
-    """Keep the theme from printing news of its makers."""
+    """Keep the theme from printing its makers' news."""
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
     os.environ.setdefault("DISABLE_MKDOCS_2_WARNING", "true")

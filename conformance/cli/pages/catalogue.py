@@ -19,12 +19,12 @@ LEVELS = {
 
 
 def page_of(kip: int) -> str:
-    """Return the path of the page of a KIP; 0 are the general laws."""
+    """Return the path of a KIP's page; 0 means the general laws."""
     return f"{FOLDER}/kip-{kip}.md" if kip else f"{FOLDER}/general-laws.md"
 
 
 def catalogue_pages() -> Iterator[tuple[str, str]]:
-    """Yield path and text of the page of each KIP, and of the list of all."""
+    """Yield path and text of each KIP's page, and of the list of all."""
     checks = {row: len(of_row) for row, of_row in checks_by_row().items()}
     families = [(kip, list(rows)) for kip, rows in groupby(sorted(shipped_rows(), key=_by_kip), _by_kip)]
     yield f"{FOLDER}/index.md", "\n".join(_index(families, checks)) + "\n"
@@ -77,7 +77,7 @@ def _checked(checks: int, own: Sequence[str]) -> str:
 
 
 def _own_checks() -> dict[str, list[str]]:
-    """Return the checks that were written for a row, without those whose histories show it as well."""
+    """Return the checks written for each row, without those whose histories also show it."""
     found: dict[str, list[str]] = {}
     for check in every_check().values():
         for row in getattr(check, "own_rows", ()):
@@ -86,7 +86,7 @@ def _own_checks() -> dict[str, list[str]]:
 
 
 def _applies(versions: Sequence[str], needs: Sequence[str]) -> str:
-    """Return the versions and levels of a row or case; a dash for a case that has those of its row."""
+    """Return the versions and levels of a row or case; a dash for a case that has its row's."""
     return ", ".join(f"`{text}`" for text in [*versions, *needs]) or "–"
 
 

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs, called while it builds: pages that are made, and the repository's own pages among the others."""
+"""MkDocs hooks, called while it builds: generated pages, and the repository's own pages among the others."""
 
 import posixpath
 import re
@@ -29,7 +29,7 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)\s:#]+)((?:#[^)\s]*)?)\)")
 
 
 def made_pages() -> Iterator[tuple[str, str]]:
-    """Yield path and text of each page that no one writes."""
+    """Yield path and text of each generated page."""
     yield "options.md", options_page()
     yield "requests.md", requests_page()
     yield from catalogue_pages()
@@ -46,19 +46,20 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are made."""
+    """Add the generated pages."""
     for path, text in made_pages():
         files.append(File.generated(config, path, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Turn links as they are in the repository into those of the site."""
+    """Turn the repository's links into the site's."""
     return move_links(markdown, page.file.src_uri, {file.src_uri for file in files})
 
 
 def move_links(markdown: str, path: str, pages: set[str]) -> str:
-    """Return the text with the repository's links as those of the site; of a file that the site lacks its words stay."""
+    """Return the text with the repository's links as the site's; links to files that the site lacks keep only their
+    text."""
     folder = posixpath.dirname(_in_repository(path))
 
     def relink(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The page of every command and option, made of click's commands and of the options that pytest gets."""
+"""The page of all commands and options, generated from click's commands and pytest's options."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from conformance.running.settings import OPTIONS
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
 
 PASSING = ("miniature", "pytest", "tests")
-"""Commands whose words go to a program with a help of its own."""
+"""Commands that pass their words to a program with its own help."""
 EXITS = {
     EXIT_SATISFIED: "nothing violated and something satisfied",
     EXIT_VIOLATED: "a requirement is violated; with `--baseline`: newly; for a command that compares: something differs",
@@ -81,5 +81,5 @@ def _paragraphs(command: click.Command) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text for a cell outside of code, where a bar would end the cell and a bracket begin a tag."""
+    """Return a text for a table cell outside of code, where a bar would end the cell and a bracket begin a tag."""
     return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""The page from Kafka's source to rows, made of the requests that stored examples of checks hold."""
+"""The page from Kafka's source to rows, generated from the requests in the checks' stored examples."""
 
 import re
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from history.store import read_histories
 
 STORED = Path(__file__).parents[3] / "tests" / "stored"
 COMMON = 0.25
-"""The share of checks from which on a request is part of every set-up: such a one tells of a row only if its text names it."""
+"""The share of checks from which on a request is part of every set-up, and tells of a row only if its text names it."""
 ABOUT = """\
 Which rows may a change touch? Left is a place in Kafka's source; right are the groups of rows whose checks send the
 requests that reach it, as globs for `--requirement`, with the number of these rows. Made from the requests in stored
@@ -23,7 +23,7 @@ it. Invariants of logs and producers, which judges look for in every history, ar
 those.
 """
 FEW = 2
-"""A group with fewer rows that a place may touch is left out of its line."""
+"""A group with fewer rows for a place is left out of its line."""
 SPELLED = {
     "add_partitions_to_txns": "AddPartitionsToTxn",
     "describe_transaction": "DescribeTransactions",
@@ -69,13 +69,13 @@ def sent_by_checks() -> dict[str, set[str]]:
 
 
 def request_name(op: str) -> str:
-    """Return Kafka's name of an operation: ``Fetch`` for ``park_fetch`` and ``fetch_many``."""
+    """Return Kafka's name for an operation: ``Fetch`` for ``park_fetch`` and ``fetch_many``."""
     plain = re.sub(r"^parke?d?_|_many$", "", op)
     return SPELLED.get(plain) or "".join(word.capitalize() for word in plain.split("_"))
 
 
 def rows_by_request(sent: Mapping[str, set[str]]) -> dict[str, list[Requirement]]:
-    """Return the rows that are about each request: a check written for the row sends it, and it is no common part of
+    """Return the rows about each request: a check written for the row sends it, and either it is no common part of
     set-ups or the row's own text names it."""
     checks = {
         row: [check.id for check in every_check().values() if row in getattr(check, "own_rows", ())] for row in _ids()
@@ -115,7 +115,7 @@ def _lines(rows: Mapping[str, Sequence[Requirement]]) -> Iterator[str]:
 
 
 def _groups(of_requests: Iterable[Sequence[Requirement]]) -> list[tuple[str, int]]:
-    """Return globs over the ids of rows with the number of these rows, most first, without groups of which few are meant."""
+    """Return globs over row ids with the number of these rows, most first, without groups of few."""
     rows = {row.id for of_one in of_requests for row in of_one}
     counts = Counter(f"{row.rpartition('-')[0]}-*" for row in rows if not row.endswith("-L"))
     return [(group, count) for group, count in sorted(counts.items(), key=_most_first) if count >= FEW]
