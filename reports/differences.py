@@ -1,4 +1,4 @@
-"""Changes between two matrices or two columns, by whether they are for the worse."""
+"""Changes between two matrices or columns, and whether they are for the worse."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,23 +11,23 @@ from reports.insights import ChangeKind, VerdictChange
 from reports.matrix_file import ComparedCell, ComparedMatrix, column_named
 
 BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
-"""The verdicts of a broken row, the worst first."""
+"""The verdicts of a broken row, worst first."""
 MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 
 FIRST_JUDGED: Verdict = "inapplicable"
-"""The verdict before a row is judged for the first time, which is no step for the worse."""
+"""The verdict before a row's first judgement, after which no verdict is worse."""
 
 NONE: Literal[""] = ""
 
 
 def compare_verdicts(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
-    """Return the change of each row: rows of `after` in its order, then those that only `before` has, in its own."""
+    """Return each row's change: rows of `after` in its order, then those only in `before`, in its order."""
     rows = [*after, *(row for row in before if row not in after)]
     return [_verdict_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
 
 
 def is_mended(change: VerdictChange) -> bool:
-    """True if the row was broken and is mended now."""
+    """True if the row was broken and no longer is."""
     return change.before in BROKEN and change.after in MENDED
 
 
@@ -44,12 +44,12 @@ def _verdict_rank(verdict: Verdict | Literal[""]) -> int:
 
 
 Turn = Literal["worse", "new", "better", "other"]
-"""`new` is a row that is broken, of which nothing was known before: it was inconclusive, say, or not run."""
+"""The turn of a row; `new` is a broken row without an earlier verdict, e.g. inconclusive or not run."""
 TURNS: tuple[Turn, ...] = ("worse", "new", "better", "other")
 
 
 class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row that changed, and the reason for its present verdict."""
+    """A row that changed, and the reason for its current verdict."""
 
     change: VerdictChange
     reason: str
@@ -62,7 +62,7 @@ class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Two columns side by side: the rows that changed, and how many did not."""
+    """Two compared columns: the rows that changed, and how many did not."""
 
     old: str
     new: str
@@ -80,7 +80,7 @@ def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifferenc
 
 
 def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDifference]:
-    """Compare the columns of each pair that `column_pairs` returns. Raises ReportError if there is none."""
+    """Compare each pair of columns that `column_pairs` returns. Raises ReportError if there is none."""
     found = column_pairs(old, new)
     if not found:
         raise ReportError(
@@ -91,9 +91,9 @@ def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDif
 
 
 def column_pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
-    """Return the columns that correspond: of one label, or a user's new image (`4.3.1@image`) and the old release.
+    """Return corresponding columns: of one label, or a user's new image (`4.3.1@image`) and the old release.
 
-    If there are none and each matrix has one column, these two correspond.
+    If there are none and each matrix has one column, those two.
     """
     known = set(old.kafka_versions)
     found = [

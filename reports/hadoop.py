@@ -1,4 +1,4 @@
-"""Files of any Hadoop file system, through the file systems that Spark itself was configured with."""
+"""Files on any Hadoop file system, through the file systems with which Spark was configured."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ class HadoopFolder:
             yield str(file.getPath().getName()), int(file.getLen())
 
     def move(self, source: str, target: str) -> bool:
-        """Move a file atomically. Return True if it was moved; a file that exists at `target` is left as it is."""
+        """Move a file atomically. Return True if it was moved; an existing file at `target` stays as it is."""
         to = self._path(target)
         self._files.mkdirs(to.getParent())
         return not self._files.exists(to) and bool(self._files.rename(self._path(source), to))

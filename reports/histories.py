@@ -56,7 +56,7 @@ Workers: TypeAlias = Mapping[tuple[str, str], ByLabel]
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """The place of a frame; `content` is the frame itself if only Spark can read the file."""
+    """A frame's place; `content` is the frame itself if only Spark can read the file."""
 
     path: str
     offset: int

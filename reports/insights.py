@@ -1,4 +1,4 @@
-"""Questions about matrices beside the verdicts: since when, how often, how long, what changed.
+"""Answers from matrices beyond the verdicts: since when, how often, how long, what changed.
 
 Each is a row of a table that `reports.tables` or `reports.over_versions` makes; none of them grows with the number of
 observations, so they are at hand for the site, the terminal and Markdown. Columns are named by their labels, runs by
@@ -41,11 +41,12 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Firsts(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns in which a row breaks and is mended, of those that have a place in the order of versions (`reports.order`).
+    """The columns in which a row breaks and is mended, among those with a place in the order of versions
+    (`reports.order`).
 
-    `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is the
-    oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that decides);
-    `first_good` is the first good one after the newest bad one ("" if it is still bad).
+    `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is
+    the oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that
+    decides); `first_good` is the first good one after the newest bad one ("" if it is still bad).
     """
 
     requirement: str
@@ -57,7 +58,7 @@ class Firsts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wavering(msgspec.Struct, frozen=True, kw_only=True):
-    """Identical tries of a check on one column that were answered in more than one way, or broke a row only sometimes."""
+    """Identical tries of a check on one column that got different answers, or broke a row only sometimes."""
 
     requirement: str
     kafka_version: str
@@ -76,7 +77,7 @@ class FaultReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The coverage of a cell: its examples by outcome, the cases seen of all applicable ones, and the faults."""
+    """A cell's coverage: its examples by outcome, the applicable cases and those seen, and the faults."""
 
     requirement: str
     kafka_version: str
@@ -121,7 +122,7 @@ class Excused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """The time that a check took on a column, over all workers; `outcomes` counts its ends by outcome."""
+    """A check's time on a column, over all workers; `outcomes` counts its ends by outcome."""
 
     kafka_version: str
     check: str
@@ -182,4 +183,4 @@ def encode_insights(insights: Insights) -> bytes:
 
 
 _ORDER = ("requirement", "run_date", "run", "check", "case", "inputs", "premise", "fault")
-"""The fields by which the rows of a column are sorted, as far as a table has them."""
+"""The fields by which a column's rows are sorted, if a table has them."""

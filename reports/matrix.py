@@ -21,7 +21,7 @@ from reports.rule_changes import RuleChange, rule_changes
 SCHEMA = 1
 
 WAYS = 500
-"""The most ways in which a cell is broken that are compared with known deviations; one broken in more ways is not known."""
+"""The most ways of breaking a cell that are compared with known deviations; a cell with more counts as unknown."""
 
 Row = Mapping[str, Any]
 """One row of a small table, as a plain mapping."""
@@ -40,9 +40,9 @@ class Pooled(msgspec.Struct, kw_only=True):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A violation in words, how many `times` it was seen, and the first example that shows it.
+    """A violation in words, the number of `times` it was seen, and the first example that shows it.
 
-    `history` and `evidence` are relative to the output directory of the run.
+    `history` and `evidence` are relative to the run's output directory.
     """
 
     case: str
@@ -64,7 +64,7 @@ class ReplayCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of checks of the row: known, run, and ended in trouble of the kit; `trouble` is the first one."""
+    """The numbers of the row's checks: known, run, and ended in errors of the kit; `trouble` is the first error."""
 
     known: int = 0
     ran: int = 0
@@ -73,7 +73,7 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedCell(Cell, frozen=True, kw_only=True):
-    """A cell with the facts that a report shows beside its verdict. `known` are its known deviations."""
+    """A cell with the facts that reports show next to its verdict. `known` are its known deviations."""
 
     faults: dict[str, FaultCount]
     evidence: list[str]
@@ -234,7 +234,8 @@ def _reported_cell(
 
 
 def _taken_away(found: PatchComparison) -> Violation:
-    """Return a failed comparison of patch releases as a violation; no example shows it, the columns themselves do."""
+    """Return a failed comparison of patch releases as a violation, which the columns themselves show instead of an
+    example."""
     return Violation(
         case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
         evidence="", times=1,
@@ -266,7 +267,8 @@ def _in_order(rows: Sequence[Row]) -> list[Row]:
 def _deviations_of(
     cell: Cell, column: ColumnFacts, ways: Sequence[Row], deviations: Sequence[Deviation]
 ) -> list[Deviation]:
-    """Return the known deviations that together explain every way in which the cell is broken; none if one way is news."""
+    """Return the known deviations that together explain every way in which the cell is broken; none if one way is
+    new."""
     about = [entry for entry in deviations if entry.covers(cell.requirement, column.version)]
     if cell.verdict == "flaky":
         wavering = {case for case, tally in cell.cases.items() if tally.wavering}
@@ -288,9 +290,9 @@ def _due_deviations(intake: Intake, deviations: Sequence[Deviation]) -> Iterator
 
 
 def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
-    """Return the entries of a cell that is satisfied all the same.
+    """Return the entries of a cell that is satisfied nevertheless.
 
-    A race, or one that takes a schedule that may not have been drawn, has a date to look again instead.
+    A race, or an entry whose schedule may not have been drawn, has a review date instead.
     """
     if cell.verdict != "satisfied" or cell.checks.ran < cell.checks.known:
         return []

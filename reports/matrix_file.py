@@ -52,7 +52,7 @@ class ComparedMatrix(msgspec.Struct, frozen=True):
 
 
 def compared_matrix(matrix: Matrix) -> ComparedMatrix:
-    """Reduce a matrix to what a comparison needs."""
+    """Reduce a matrix to what comparisons need."""
     return msgspec.convert(matrix, ComparedMatrix, from_attributes=True)
 
 

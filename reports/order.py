@@ -1,4 +1,4 @@
-"""Which columns stand in one order, by the versions that they are judged as, and why others have no place in it."""
+"""The columns that can be ordered by the version as which they are judged, and why others cannot."""
 
 from collections import Counter
 from collections.abc import Sequence

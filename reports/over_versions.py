@@ -33,7 +33,7 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
 
 
 def row_firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
-    """Return one for each row that a column breaks or satisfies; `order` has the oldest column first."""
+    """Return one value for each row that a column breaks or satisfies; `order` has the oldest column first."""
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
     found = (_firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
     return [one for one in found if one.bad or one.good]

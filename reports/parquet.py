@@ -1,4 +1,4 @@
-"""Small tables that are at hand, as Parquet: one file each, without a job of Spark."""
+"""Small in-memory tables as Parquet, one file each, without a Spark job."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 
 def write_table(rows: Iterable[Mapping[str, Any]], schema: StructType, folder: Path) -> None:
-    """Replace what is in `folder` by rows. Fields that a row lacks are null; those not in `schema` are left out."""
+    """Replace the folder's content by rows. Missing fields become null; those not in `schema` are left out."""
     table = arrow.Table.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(schema))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

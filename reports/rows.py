@@ -1,4 +1,4 @@
-"""Small tables on the driver: the rows of several, collected in one job."""
+"""Small tables on the driver, several of them collected in one job."""
 
 from collections.abc import Mapping
 from functools import reduce

@@ -1,4 +1,4 @@
-"""Where the rule changed: what later KIPs promised, and which columns keep it."""
+"""Changed rules: what later KIPs promised, and which columns keep it."""
 
 from collections.abc import Iterable, Sequence
 

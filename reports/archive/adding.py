@@ -41,7 +41,7 @@ _FILED = re.compile(r".*/(?P<run>[^/]*)-(?P<batch>[0-9a-f]{32})-\d+\.parquet")
 
 
 class Filed(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """The outcome of a run that was offered: `added` lines are new; `lacking` ones are archived, but not among those offered."""
+    """The outcome for an offered run: `added` lines are new; `lacking` ones are archived, but were not offered."""
 
     run: str
     outcome: Literal["added", "unchanged", "kept"]
@@ -122,7 +122,7 @@ def _shards_table(spark: SparkSession, runs: Intake) -> DataFrame:
 
 
 def _lines_of_runs(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:
-    """Return the lines of these runs that count in the archive; read only the days of these runs."""
+    """Return these runs' lines that count in the archive, reading only the days of these runs."""
     tables = [reading.stored_table(spark, uri, name).select(*_LINE, "batch", "run_date") for name in LINES]
     stored = reduce(DataFrame.unionAll, tables).where(F.col("run_date").isin(*days))
     count = reading.commits(spark, uri).join(shards.select("run"), "run", "semi").select("run", "batch")
@@ -171,7 +171,7 @@ def _staging(folder: HadoopFolder) -> Iterator[str]:
 
 
 def _stage_files(table: DataFrame, place: str, *order: str) -> None:
-    """Write one file for each batch and column, or more if they are large; `batch` stays a column of the file."""
+    """Write one file per batch and column, or more if they are large; `batch` stays a column of the file."""
     split = table.withColumn("_batch", F.col("batch"))
     even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
     even.write.partitionBy(*PARTITIONS, "_batch").parquet(place)
@@ -220,7 +220,7 @@ def _cells_of_runs(
 def _sweep_leftovers(
     spark: SparkSession, uri: str, folder: HadoopFolder, runs: Collection[str], days: Collection[str]
 ) -> None:
-    """Remove leftovers of a merge that died before it committed these runs."""
+    """Remove the leftovers of a merge that died before it committed these runs."""
     names = {quote(run, safe="") for run in runs}
     places = [f"{table}/run_date={day}" for table in (*LINES, "cells") for day in days]
     files = [file for place in places for file in folder.files(place)]

@@ -1,6 +1,7 @@
-"""The lines of shards as tables, one for each kind of line: the form in which an archive keeps them. DataFrame -> DataFrame.
+"""The lines of shards as an archive stores them: a table for each kind of line. DataFrame -> DataFrame.
 
-Each table has the fields of its struct in `history.shards`, with defaults filled in, after the columns that identify the line.
+Each table has the fields of its struct in `history.shards`, with defaults filled in, after the columns that identify
+the line.
 """
 
 from typing import Any
@@ -32,8 +33,8 @@ LINES: dict[str, type[msgspec.Struct]] = {
 """The tables of lines by name. Every line of a shard is in exactly one of them."""
 
 OWNER = ("run", "batch", "digest")
-"""The columns before a line's own fields: its run, the batch in which it was archived, and the xxhash64 of its text,
-which distinguishes it from another line of the same number."""
+"""The columns before a line's own fields: its run, the batch that archived it, and the xxhash64 of its text, which
+distinguishes it from another line with the same number."""
 PARTITIONS = ("run_date", "kafka_version")
 """The last columns: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
 
@@ -50,7 +51,7 @@ QUARANTINE = (
     "run string, batch string, shard string, reason string, text string, length long, "
     "digest long, run_date string, kafka_version string"
 )
-"""Table `quarantine`: lines that do not count, and why; `length` is that of the whole text."""
+"""The table `quarantine`: lines that do not count, and why; `length` is that of the whole text."""
 
 _RUN = r"^(\d{6}-\d{6}-[0-9a-f]+)"
 _DAY = r"^(\d{6})-\d{6}-"
@@ -101,7 +102,7 @@ def _own_fields(line: type[msgspec.Struct]) -> list[inspect.Field]:
 
 
 def _field_or_default(field: inspect.Field) -> Column:
-    """Return the field with its struct's type, or its default if the line leaves it out."""
+    """Return the field with its struct's type, or its default if the line omits it."""
     wanted = spark_type(field.type)
     column = F.col(field.encode_name)
     if line_schema()[field.encode_name].dataType != wanted:

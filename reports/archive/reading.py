@@ -1,4 +1,4 @@
-"""Reading an archive: tables of the batches that were committed, judged cells, trends."""
+"""Reading an archive: the tables of committed batches, judged cells, trends."""
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -11,7 +11,7 @@ CELLS = (
     "run string, batch string, requirement string, verdict string, reason string, observations long, violations long, "
     "row_hash string, complete boolean, run_date string, kafka_version string"
 )
-"""Table `cells`: a row on a column as judged from one run alone. `row_hash` is the hash of the row as it was judged; `complete`
+"""The table `cells`: a row on a column as judged from one run alone. `row_hash` is the hash of the row then; `complete`
 means that no line of the column is known to be missing."""
 
 COMMITS = "run string, batch string, sequence long, lines long"
@@ -21,7 +21,7 @@ TREND_RUNS = 60
 """The number of runs in the trend of a cell."""
 
 UNSEEN = ("not-run", "untested", "inapplicable")
-"""The verdicts of a cell without observations in a run, which are no points of its trend."""
+"""The verdicts of a cell without observations in a run, which add no point to its trend."""
 
 _TREND = ("requirement", "kafka_version", "run_date", "run", "verdict", "observations", "violations")
 
@@ -58,7 +58,7 @@ def read_trend(spark: SparkSession, uri: str, runs: int = TREND_RUNS) -> DataFra
 
 
 def stored_table(spark: SparkSession, uri: str, name: str) -> DataFrame:
-    """Read a table with all rows that its files hold, including those of batches that were not committed."""
+    """Read a table with all rows in its files, including uncommitted batches."""
     folder, schema = HadoopFolder(spark, uri), schema_of(name)
     if not folder.exists(name):
         return spark.createDataFrame([], schema)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one message for what went wrong."""
+"""The end of a command: its exit code, and one message for what went wrong."""
 
 import os
 import sys
@@ -21,9 +21,9 @@ def exit_code(
     given: object = None,
     known: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Run a command. Return its own exit code, 2 for wrong use, 3 for an unforeseen error, or 130 after Ctrl-C.
+    """Run a command. Return its exit code, 2 for wrong use, 3 for an unforeseen error, or 130 after Ctrl-C.
 
-    `given` is the context's object. Raises the errors that the caller handles itself, which are `known`.
+    `given` is the context's object. Raises the `known` errors, which the caller handles.
     """
     stdout = sys.stdout
     try:
@@ -52,5 +52,5 @@ def exit_code(
 
 
 def _write_no_more() -> None:
-    """Redirect stdout to /dev/null: nothing may be written to a closed pipe, not even while Python exits."""
+    """Redirect stdout to /dev/null: nothing may be written to a closed pipe, even while Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -1,4 +1,4 @@
-"""The command that merges; what it does is in `reports/commands/merging.py`."""
+"""The merge command, implemented in `reports/commands/merging.py`."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From shards to all of the output, in Spark."""
+"""The merge in Spark, from shards to all output."""
 
 import math
 import sys

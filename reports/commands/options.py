@@ -20,11 +20,11 @@ form = click.option("--format", "form", type=click.Choice(["text", "json"]), def
 
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
-"""A function that returns what a parameter's value, as far as it is typed, may become."""
+"""A function that completes a partly typed value of a parameter."""
 
 
 def completing(values: Callable[[], Iterable[str]]) -> Complete:
-    """Return a completion from values, of which upper and lower case are the same."""
+    """Return a case-insensitive completion from values."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
         return [CompletionItem(value) for value in values() if value.lower().startswith(typed.lower())]

@@ -61,7 +61,7 @@ def _few_lines(lines: DataFrame) -> DataFrame:
 
 
 def coalesce_to_cores(table: DataFrame) -> DataFrame:
-    """Coalesce a table that is scanned often to the partitions that the cores can use: each takes a task in each scan.
+    """Coalesce a table that is scanned often to as many partitions as there are cores: each takes a task per scan.
 
     If this session shuffles into one partition, the table gets one too: grouping it then needs no shuffle.
     """

@@ -1,4 +1,4 @@
-"""Whole lines are texts apart from torn, foreign and stray ones, and each shard is summed up."""
+"""The validity of lines: whole ones are told from torn, foreign and stray ones, and each shard is summed up."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ _GLUED = '}{"type":"'
 
 
 def classify(lines: DataFrame) -> DataFrame:
-    """Add `whole` and `foreign` (a header's schema if not ours, else null); read shard and label of torn lines."""
+    """Add `whole` and `foreign` (a header's schema if not ours, else null); read the shard and label of torn lines."""
     is_foreign = (F.col("type") == "header") & (F.col("schema") != SCHEMA)
     return (
         lines.withColumn("foreign", F.when(is_foreign, F.col("schema")))

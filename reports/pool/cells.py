@@ -166,7 +166,7 @@ def first_of(table: DataFrame, count: int, *order: str | Column) -> DataFrame:
 # --- flakiness
 
 SHOWN = 5
-"""The most inputs of a cell that are named, those tried most often first; inputs are drawn, so there may be many."""
+"""The most inputs named per cell, those tried most often first; inputs are drawn, so there may be many."""
 
 _KEY = (*CELL, "check", "case", "inputs")
 

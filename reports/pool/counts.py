@@ -17,7 +17,7 @@ OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "ex
 UNENDED, ENDED, CHECK, REPLAY = "unended", "ended", "check", "replay"
 """The entries of examples and of ended checks by check and shard, of checks by cell, and of replays."""
 ATTEMPT, HINDRANCE = "attempt", "hindrance"
-"""The entries of a check's examples by cell and case, and of how the tested system kept it from going on."""
+"""The entries of a check's examples by cell and case, and of hindrances by the tested system."""
 
 NAMES = "array<string>"
 KEY = ("entry", "kafka_version", "requirement", "check", "case", "name")

@@ -9,7 +9,7 @@ from history.events import Answer, Fault, History
 
 
 class KnownLeader(msgspec.Struct, frozen=True, kw_only=True):
-    """A leader that is known from `event` on: `node` leads at `epoch`, or "" if the partition has no leader."""
+    """A leader known from `event` on: `node` leads at `epoch`; "" if the partition has no leader."""
 
     event: int
     node: str
@@ -55,7 +55,7 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
 
 
 def known_leaders(history: History, place: str) -> list[KnownLeader]:
-    """Return the changes of leadership that answers show, each with the first event that does; epochs only rise."""
+    """Return the leadership changes that answers show, each with the first event that does; epochs only increase."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     known: list[KnownLeader] = []
     for event in history.events:

@@ -79,7 +79,7 @@ def _fault_sum(group: FamilyView, place: int, name: str) -> FaultSum | None:
 
 
 def coverage(groups: Sequence[FamilyView], labels: Sequence[str]) -> dict[str, list[CasesReached]]:
-    """Count the cases reached per family and column; return an empty mapping if no run recorded any."""
+    """Count the reached cases by family and column; empty if no run recorded any."""
     if not any(view.coverage for group in groups for view in group.rows):
         return {}
     return {group.family: [_cases_reached(group, label) for label in labels] for group in groups}
