@@ -66,7 +66,7 @@ def _refuse_unknown(names: Sequence[str], bugs: Sequence[str]) -> None:
 
 
 def _is_caught(check: AnyMachine, bug: Bug, examples: int, seed: int, shrinker: Literal["kit", "hypothesis"]) -> bool:
-    """True if a judge catches the bug in a drawn schedule or, if none met it, in the known schedule or script."""
+    """True if a judge catches the bug in a drawn schedule, or else in the known schedule or script."""
     began = time.process_time()
     own = shrinker == "hypothesis"
     found = hunt(check, [bug.name], examples=examples, shrink=own, number=seed, rows=bug.rows)
@@ -94,7 +94,7 @@ def _row(
 
 
 def _is_dishonest(check: AnyMachine, examples: int, seed: int) -> bool:
-    """True if a judge finds fault with a cluster without bugs, or an example met trouble."""
+    """True if a judge finds a violation on a cluster without bugs, or an example ends in an error."""
     found: Hunt = hunt(check, examples=examples, number=seed)
     for trouble, times in Counter(found.troubles).items():
         print(f"trouble in {times} honest examples: {trouble}")

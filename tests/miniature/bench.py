@@ -44,7 +44,7 @@ NAMES = {key: name for name, (key, _, _) in VERSIONS.items()}
 
 
 class MiniClient(NodeClient):
-    """The kit's own client down to the schema's fields. Each request takes a round, in which everything else goes on."""
+    """The kit's own client above the schema's fields. Each request takes a round, in which everything else goes on."""
 
     def __init__(self, cluster: MiniCluster, name: str, tap: Tap) -> None:
         super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
@@ -71,7 +71,7 @@ class MiniClient(NodeClient):
         return Reply(version, HANDLERS[api](broker, {**fields, "version": version}))
 
     def pipeline(self, api: str, version: int, requests: Iterable[Plain], at_once: int = AT_ONCE) -> list[Reply]:
-        """The first takes a round, the others no time: tens of thousands of rounds would take minutes."""
+        """Answer all requests in one round: one round for each of tens of thousands would take minutes."""
         first, *others = requests
         replies, broker = [self.call(api, version, **first)], self._cluster.broker(self.node)
         return replies + [Reply(version, HANDLERS[api](broker, {**one, "version": version})) for one in others]
@@ -87,7 +87,7 @@ class MiniClient(NodeClient):
 
 
 class MiniTape(LiveTape):
-    """Tells the time by the logical clock, so that the same schedule is the same history."""
+    """A tape with the logical clock's time, so that the same schedule gives the same history."""
 
     def __init__(self, cluster: MiniCluster, opened: Example) -> None:
         super().__init__(Unwritten(), opened)  # type: ignore[arg-type]  # all of a writer that a tape uses
@@ -129,7 +129,7 @@ class MiniNode:
         self._cluster.stop(self._broker.id)
 
     def terminate(self) -> None:
-        """A controlled shutdown takes a few rounds here, and is over with this call."""
+        """Shut the broker down; a controlled shutdown takes a few rounds here, and is complete when this returns."""
         self._cluster.stop(self._broker.id)
 
     def kill(self) -> None:
@@ -144,7 +144,7 @@ class MiniNode:
     # --- the disk
 
     def read_file(self, path: str) -> bytes:
-        """The one file that there is: leader-epoch-checkpoint of a partition."""
+        """Return the only file that exists: a partition's leader-epoch-checkpoint."""
         directory, _, file = path.rpartition("/")
         replica = self._replica(directory)
         lost = "checkpoint-not-written" in self._cluster.bugs
@@ -172,7 +172,7 @@ class MiniNode:
 
 
 class Miniature:
-    """A `conformance.core.cluster.Cluster` in memory: its waits pass by the logical clock, without sleeping."""
+    """A `conformance.core.cluster.Cluster` in memory: waits pass on the logical clock, without sleeping."""
 
     peers = None
 
@@ -201,14 +201,14 @@ class Miniature:
         return Moment(self.cluster.seconds, self.cluster.unix_ms)
 
     def seconds_late(self, since: float) -> float:
-        """The logical clock is never late."""
+        """Return 0: the logical clock is never late."""
         return 0.0
 
     def cpu_pressure(self) -> float:
         return -1.0
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
-        """Background work runs between two tries."""
+        """Wait for the probe; background work runs between two tries."""
         ends = self.cluster.seconds + within
         while True:
             answer = probe()
@@ -220,7 +220,7 @@ class Miniature:
             self.cluster.tick()
 
     def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
-        """In their order: nothing here happens at the same time."""
+        """Run all actions in order: nothing here is concurrent."""
         for action in actions:
             action()
 
@@ -257,7 +257,7 @@ def _word(state: PartitionState, unfenced: tuple[int, ...]) -> Word:
 
 
 def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:
-    """The kit's own bench on a miniature."""
+    """Return the kit's own bench on a miniature."""
     return Bench(tape or live_tape(cluster), COLUMN, MEMBERS, Miniature(cluster))
 
 

@@ -1,4 +1,4 @@
-"""Bugs that can be switched on, and the rows whose judges have to find them."""
+"""Bugs that can be switched on, and the rows whose judges must find them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Bug:
-    """`row` is the one it is made for, `label` the anomaly's name where it has one; `also` are rows that it breaks beside it."""
+    """A bug. `row` is the one for which it was made, `label` the anomaly's name, if any; `also` are other rows that it
+    breaks."""
 
     name: str
     row: str
@@ -21,7 +22,7 @@ class Bug:
 
 
 def of_row(row: str, *bugs: tuple[str, str] | tuple[str, str, str], also: tuple[str, ...] = ()) -> list[Bug]:
-    """Each with its name, what it does, and its label."""
+    """Return bugs for a row, each given as name, effect and label."""
     return [Bug(name, row, does, "".join(label), also) for name, does, *label in bugs]
 
 

@@ -1,4 +1,4 @@
-"""A lab whose clusters are miniatures with planted bugs: a machine's whole run, with its follow-up, in memory."""
+"""A lab with miniatures and planted bugs as clusters: a machine's whole run and its investigation, in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.fake_lab import FakeLab, FakeWatch
 
 
 class MiniLab(FakeLab):
-    """Every example gets a miniature of its own, since it starts on fresh topics in any case."""
+    """A lab that gives every example its own miniature, since each starts on fresh topics anyway."""
 
     def __init__(self, out: Path, run: Run, bugs: tuple[str, ...], profile: Profile = "quick") -> None:
         super().__init__(out, run, [], profile)

@@ -1,4 +1,4 @@
-"""A machine of the kit on the miniature: its own rules, executor and judges, with Hypothesis generating and shrinking."""
+"""A machine on the miniature: its own rules, executor and judges, with Hypothesis generating and shrinking."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.support.fake_cluster import standing_on
 
 STEPS = 30
 SHRINKER_RUNS = 200
-"""After this many tries the shortest schedule so far is taken; further tries have no effect."""
+"""The number of tries after which the shortest schedule so far is taken."""
 
 
 class ExampleOnMiniature:
-    """All of a lab for one example: a miniature of its own, which nothing has to be healed on after it."""
+    """The lab for one example: its own miniature, which needs no healing afterwards."""
 
     judges: Sequence[Judge] = JUDGES
 
@@ -56,7 +56,7 @@ def begun(check: AnyMachine, bugs: Iterable[str] = (), stops: Stops = lambda obs
 
 
 def finished(example: ExampleRun) -> Played:
-    """The example at its end, unless a bug of the executor kept it from there, or one of a judge from being judged."""
+    """Return the example once it has ended; raises if a bug in the executor or a judge prevented that."""
     played = example.finish()
     if bugs := [*map(str, played.raised), *([played.trouble] if played.trouble.startswith("Traceback") else [])]:
         raise AssertionError(bugs[0])
@@ -69,7 +69,7 @@ def play(
     bugs: Iterable[str] = (),
     stops: Stops = lambda observation: False,
 ) -> Played:
-    """One example on a miniature: all steps are taken, unless it `stops` at a violation."""
+    """Play one example on a miniature: all steps are taken, unless it `stops` at a violation."""
     example = begun(check, bugs, stops)
     for step in steps:
         example.step(step)
@@ -77,7 +77,8 @@ def play(
 
 
 def shortened(check: AnyMachine, example: Played, row: str, bugs: Iterable[str] = ()) -> Played:
-    """Shrink an example with the shrinker of live clusters, which needs few runs; each ends at a violation of this row."""
+    """Shrink an example with the shrinker for live clusters, which needs few runs; each ends at a violation of this
+    row."""
     shortest = example
 
     def shows(steps: list[Any]) -> Reproduction | None:
@@ -100,10 +101,10 @@ class Hunt:
 
     examples: int = 0
     drawn: int = 0
-    """Until the first that showed it; the others are the shrinker's."""
+    """The number of examples drawn until one showed it, without the shrinker's."""
     seconds: float = 0.0
     row: str = ""
-    """The row by which it was found: what else a schedule breaks does not keep the shrinker from going on."""
+    """The row by which it was found; other broken rows do not stop the shrinker."""
     first: Played | None = None
     shortest: Played | None = None
     troubles: list[str] = dataclasses.field(default_factory=list)
@@ -127,7 +128,7 @@ def hunt(
     number: int = 0,
     rows: Sequence[str] = (),
 ) -> Hunt:
-    """Let Hypothesis look for a violation, by preference of one of these rows, and shrink what it finds."""
+    """Let Hypothesis look for a violation, preferably of one of these rows, and shrink it."""
     found, began = Hunt(), time.monotonic()
 
     def finish(run: ExampleRun) -> None:

@@ -1,4 +1,4 @@
-"""The plantings for a machine: bugs, schedules and scripts that meet them, and schedules of what is legal."""
+"""A machine's planted bugs, the schedules and scripts that meet them, and legal schedules."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from history.observations import Observation
 from tests.miniature.bugs import Bug
 
 Script = Callable[..., list[Observation]]
-"""Takes the names of the bugs that are switched on, and returns the violations."""
+"""A function of the names of the bugs that are switched on, which returns the violations."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
-    """`schedules` and `scripts` are by bug, and so are steps of the machine, or what its steps do not reach."""
+    """The plantings. `schedules` and `scripts` are by bug: steps of the machine, or actions beyond its steps."""
 
     bugs: Mapping[str, Bug]
     schedules: Mapping[str, Sequence[Any]]
@@ -26,7 +26,7 @@ class Planted:
 
 
 def planted_for(check: AnyMachine) -> Planted:
-    """`tests/miniature/<subject>/planted.py` of the machine in `conformance/machines/<subject>/`."""
+    """Return `tests/miniature/<subject>/planted.py` for the machine in `conformance/machines/<subject>/`."""
     subject = check.module.split(".")[-2]
     found: Planted = importlib.import_module(f"tests.miniature.{subject}.planted").PLANTED
     return found

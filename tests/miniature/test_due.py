@@ -1,4 +1,5 @@
-"""Four kinds of bugs that keep the cluster from doing its part: each turns its row red, and none is trouble of the kit."""
+"""Four bugs that keep the cluster from doing its part: each turns its row red, and none counts as an error of the
+kit."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ RIG: Rig[PartitionData, Partition] = Rig(TOPOLOGY, replicated, Partition)
 
 
 def loses_its_leader(partition: Partition) -> Claims:
-    """The leader dies, and comes back."""
+    """Lose the leader, and let it return."""
     yield held_if(True, row=ROW, case="fetch")
     partition.write(b"a")
     with partition.bench.faults(partition.topic).standing_fault(Kill(role="leader")):
@@ -38,13 +39,13 @@ def loses_its_leader(partition: Partition) -> Claims:
 
 
 def asks_for_the_end_of_an_epoch(partition: Partition) -> Claims:
-    """Like a client that validates its position."""
+    """Look up an epoch's end, as a client that validates its position."""
     found = partition.leader().offset_for_leader_epoch(partition.name, 0, 0)
     yield held_if(found.end_offset == 0, row=ROW, case="fetch")
 
 
 def reads_the_checkpoint(partition: Partition) -> Claims:
-    """The file on the leader's disk."""
+    """Read the file on the leader's disk."""
     partition.write(b"a")
     file = partition.bench.read_file("broker-1", f"{partition.name}-0/leader-epoch-checkpoint")
     yield held_if(file.content == b"0\n1\n0 0\n", row=OTHER, case="leader")

@@ -24,7 +24,7 @@ STEPS = 30
 
 
 def amid_others(core: list[LogStep]) -> list[LogStep]:
-    """The steps that meet the bug, spread over a schedule of steps that do not prevent it."""
+    """Return the steps that meet the bug, spread over a schedule of harmless steps."""
     others = [step for step in OPENING if not isinstance(step, Disturb | Heal)]
     schedule: list[LogStep] = [others[n % len(others)] for n in range(STEPS - len(core))]
     for number, step in enumerate(core):

@@ -1,4 +1,4 @@
-"""The miniature by itself: what it answers is what live brokers answered when the catalogue's rows were read off them."""
+"""The miniature itself: its answers match those of live brokers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def a_partition(bench: Bench, **configs: str) -> Partition:
 
 
 def values(node: NodeClient, partition: Partition) -> list[tuple[int, int, bytes | None]]:
-    """Offset, stamp and value of all that the replica holds."""
+    """Return offset, leader epoch and value of all records on the replica."""
     read = read_whole(partition, node, -1).batches
     return [(record.offset, one.leader_epoch, record.value) for one in read for record in one.records]
 

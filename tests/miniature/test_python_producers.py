@@ -1,4 +1,4 @@
-"""Bugs that kafka-python's producer alone meets are seen by the judges of raw requests, and what is legal is left alone."""
+"""Bugs that only kafka-python's producer meets, detected by the judges of raw requests, and legal behaviour."""
 
 from __future__ import annotations
 

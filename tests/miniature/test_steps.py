@@ -1,4 +1,4 @@
-"""The steps that machines share, run by an executor that has no others, on the miniature."""
+"""The machines' shared steps on the miniature, run by an executor without others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Write(steps.Step, frozen=True, tag="write"):
 
 
 class Executor(TopicAdministration[steps.Step]):
-    """One partition, written to by hand."""
+    """An executor with one partition, written to by hand."""
 
     def __init__(self, bench: Bench) -> None:
         [made] = bench.node(bench.brokers[0]).create_topics([NewTopic("anchor", ((1, 2, 3),))]).topics

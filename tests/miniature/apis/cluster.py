@@ -1,4 +1,4 @@
-"""ApiVersions, and what the controller is asked for about replicas: elections and reassignments."""
+"""ApiVersions, and the controller's APIs about replicas: elections and reassignments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 
 
 def api_versions(versions: Mapping[str, tuple[int, int, int]]) -> Plain:
-    """`versions`: API -> key, lowest and highest version."""
+    """Return the answer to ApiVersions. `versions`: API -> key, lowest and highest version."""
     keys = [{"api_key": key, "min_version": low, "max_version": high} for key, low, high in versions.values()]
     finalized = [{"name": "metadata.version", "max_version_level": 30, "min_version_level": 7}]
     return {"error_code": 0, "api_keys": keys, "finalized_features": finalized}

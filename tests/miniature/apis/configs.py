@@ -1,4 +1,4 @@
-"""DescribeConfigs, of what a broker has heard, and IncrementalAlterConfigs, of what the controller accepts."""
+"""DescribeConfigs, from a broker's metadata, and IncrementalAlterConfigs, at the controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.miniature.core.configs import BROKER, DELETE, KNOWN, TOPIC, Configs, 
 Plain = dict[str, Any]
 
 HEARS_ONCE = 3
-"""The broker that has the bug `first-configuration-described`."""
+"""The broker with the bug `first-configuration-described`."""
 
 
 def describe_configs(broker: Broker, asked: Plain) -> Plain:

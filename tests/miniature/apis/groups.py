@@ -12,7 +12,7 @@ from tests.miniature.core.cluster import MiniCluster
 Plain = dict[str, Any]
 
 UNKNOWN_FROM = 6
-"""The version of DescribeGroups from which a group that does not exist is an error (KIP-1043)."""
+"""The version of DescribeGroups from which on a non-existent group is an error (KIP-1043)."""
 
 
 def find_coordinator(broker: Broker, asked: Plain) -> Plain:
@@ -40,7 +40,8 @@ def offset_commit(broker: Broker, asked: Plain) -> Plain:
 
 
 def offset_fetch(broker: Broker, asked: Plain) -> Plain:
-    """Up to version 7 of one group, whose error is in each partition of version 1."""
+    """Return the answer to OffsetFetch; up to version 7 for one group, whose error version 1 repeats in each
+    partition."""
     if "groups" in asked:
         return {"groups": [_group(broker, group) for group in asked["groups"]]}
     group = _group(broker, asked)

@@ -1,4 +1,4 @@
-"""A broker's answers: plain requests to plain answers, both with the names of Kafka's message schema in snake case."""
+"""A broker's answers: plain requests to plain answers, with the message schema's names in snake case."""
 
 from __future__ import annotations
 
@@ -105,4 +105,4 @@ NEEDS_CONTROLLER = frozenset(
         "ListPartitionReassignments",
     }
 )
-"""A broker forwards these; one that does not reach the controller lets them time out."""
+"""APIs that a broker forwards to the controller; without a link to it, they time out."""

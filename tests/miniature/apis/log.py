@@ -22,25 +22,25 @@ Plain = dict[str, Any]
 ALL = -1
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 VERSION_WITHOUT_BUG = 9
-"""The version of ListOffsets from which the bug `old-version-misnames-wrong-broker` is gone."""
+"""The version of ListOffsets from which on the bug `old-version-misnames-wrong-broker` is gone."""
 PATIENCE = 24
-"""Rounds that a request waits for followers before it is answered REQUEST_TIMED_OUT."""
+"""Rounds for which a request waits for followers before it is answered REQUEST_TIMED_OUT."""
 TRANSACTIONS_BEGIN_FROM = 12
 ABORTABLE_FROM = 11
-"""The version of Produce from which a write begins its transaction, and adds its partition (KIP-890)."""
+"""The version of Produce from which on a write begins its transaction and adds its partition (KIP-890)."""
 ANY_REPLICA_FROM = 11
-"""The Fetch version from which consumers may read from followers (KIP-392)."""
+"""The version of Fetch from which on consumers may read from followers (KIP-392)."""
 
 
 def hosted(broker: Broker, key: Key) -> Replica | Error:
-    """The replica, or what the broker says that does not host it."""
+    """Return the replica, or the error of a broker that does not host it."""
     if key in broker.replicas and key in broker.views:
         return broker.replicas[key]
     return Error.NOT_LEADER_OR_FOLLOWER if key in broker.views else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def refused(replica: Replica, cur: int, *, anyone: bool = False) -> Error:
-    """Epoch first, then leadership unless any replica may answer."""
+    """Return the error for a wrong epoch, else for lacking leadership, unless any replica may answer."""
     epoch, bugs = replica.state.epoch, replica.bugs
     if cur > epoch and "newer-epoch-served" in bugs:
         cur = epoch
@@ -51,7 +51,7 @@ def refused(replica: Replica, cur: int, *, anyone: bool = False) -> Error:
 
 
 def each(topics: list[Plain], name: str, answer: Callable[[str, Plain], Plain]) -> list[Plain]:
-    """The answers for all partitions, under their topics named by the field `name`."""
+    """Return the answers for all partitions, grouped by topic in the field `name`."""
     return [
         {name: topic[name], "partitions": [answer(topic[name], p) for p in topic["partitions"]]} for topic in topics
     ]
@@ -92,13 +92,13 @@ def _produced(broker: Broker, key: Key, asked: Plain, request: Plain) -> Plain:
 
 
 def _appended_before(replica: Replica, data: bytes) -> int | None:
-    """The offset of a producer's batch that is there already."""
+    """Return the offset of a producer's batch that is already in the log."""
     found = [replica.log.producers.appended(batch) for batch in read_batches(data)]
     return found[0] if found else None
 
 
 def _unwelcome(replica: Replica, data: bytes, request: Plain) -> Error:
-    """The reason why a producer's batch must not be appended: its epoch, its sequence, its transaction."""
+    """Return the error of a producer's batch that must not be appended: for its epoch, sequence or transaction."""
     name, adds = request["transactional_id"], request["version"] >= TRANSACTIONS_BEGIN_FROM
     abortable = request["version"] >= ABORTABLE_FROM
     for batch in read_batches(data):
@@ -125,7 +125,7 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
 
 
 def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
-    """The reason why a leader must not append (KIP101-INV-17)."""
+    """Return the error with which a leader must refuse to append (KIP101-INV-17)."""
     if not replica.leads:
         return Error.NOT_LEADER_OR_FOLLOWER
     broker, key = replica.broker, replica.state.key
@@ -140,7 +140,7 @@ def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
 
 
 def _committed(replica: Replica, end: int, epoch: int) -> Error:
-    """Wait until the high watermark covers it, as long as this broker leads in that epoch."""
+    """Wait until the high watermark reaches `end`, while this broker leads in that epoch."""
     cluster, broker = replica.broker.cluster, replica.broker
     replica.advance()
     for _ in range(PATIENCE):
@@ -160,7 +160,8 @@ def _committed(replica: Replica, end: int, epoch: int) -> Error:
 
 
 def fetch(broker: Broker, asked: Plain) -> Plain:
-    """In a session all of its partitions are looked at; an incremental answer holds those with something new."""
+    """Return the answer to Fetch. In a session all its partitions are checked; an incremental answer has those with
+    news."""
     replica_id = asked.get("replica_state", {}).get("replica_id", asked.get("replica_id", CONSUMER))
     if broker.sessions.lacks(asked):
         return {"error_code": Error.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
@@ -303,7 +304,7 @@ def _unlisted(replica: Replica, asked: Plain, replica_id: int) -> Error:
 
 
 def _looked_for(replica: Replica, timestamp: int, replica_id: int) -> tuple[int, int, int]:
-    """Timestamp, offset and epoch."""
+    """Return timestamp, offset and epoch."""
     log = replica.log
     if timestamp == LATEST:
         whole = replica_id == DEBUGGER or "latest-by-log-end" in replica.bugs
@@ -344,7 +345,7 @@ def epoch_ends(broker: Broker, asked: Plain) -> Plain:
 
 
 def _end_of(replica: Replica, epoch: int) -> EpochEntry:
-    """The end of the newest epoch is the log end, also beyond the high watermark."""
+    """Return the epoch's end; the newest one ends at the log end, even above the high watermark."""
     log, bugs = replica.log, replica.bugs
     end = log.epochs.end_of(epoch, log.end)
     older = 0 <= epoch < log.epochs.latest
@@ -383,7 +384,7 @@ def _undeletable(replica: Replica, offset: int) -> Error:
 
 
 def _trimmed(replica: Replica, offset: int) -> tuple[Error, int]:
-    """Answered when all living replicas have the new start; nothing is taken back when that lasts too long."""
+    """Wait until all live replicas have the new log start; a timeout undoes nothing."""
     cluster, log = replica.broker.cluster, replica.log
     to = log.watermark if offset == -1 else offset
     if "trimmed-too-far" in replica.bugs:

@@ -1,4 +1,4 @@
-"""InitProducerId and the requests of transactions, as TransactionCoordinator answers them; DescribeProducers of a replica."""
+"""InitProducerId and transactional requests, as TransactionCoordinator answers them; a replica's DescribeProducers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.miniature.core.controller import Key
 Plain = dict[str, Any]
 
 BUMPS_FROM = 5
-"""The version of EndTxn from which it raises the epoch (KIP-890)."""
+"""The version of EndTxn from which on it bumps the epoch (KIP-890)."""
 ABORTABLE_FROM = 4
 """The version of TxnOffsetCommit that knows TRANSACTION_ABORTABLE."""
 
@@ -36,7 +36,7 @@ def init_producer_id(broker: Broker, asked: Plain) -> Plain:
 
 
 def add_partitions_to_txn(broker: Broker, asked: Plain) -> Plain:
-    """The clients' form."""
+    """Return the answer to AddPartitionsToTxn in the clients' form."""
     prefix, topics = "v3_and_below_", []
     error, one = Error.NOT_COORDINATOR, None
     if _coordinates(broker):

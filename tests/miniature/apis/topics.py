@@ -1,4 +1,4 @@
-"""Topics, as the controller answers a broker that forwards to it: create, delete, grow; and Metadata, as a broker knows it."""
+"""Topics, as the controller answers forwarded requests (create, delete, add partitions), and a broker's Metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Assignment = list[tuple[int, ...]]
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_ID = UUID(int=0)
 HEARS_OF_ONE_LESS = 2
-"""The broker that has the bug `last-partition-unheard`."""
+"""The broker with the bug `last-partition-unheard`."""
 
 
 # --- Metadata
@@ -71,7 +71,7 @@ def _partition(state: PartitionState, broker: Broker) -> Plain:
 
 
 def describe_topic_partitions(broker: Broker, asked: Plain) -> Plain:
-    """The controller keeps no eligible leader replicas: an ISR keeps its last member."""
+    """Return the answer to DescribeTopicPartitions, without eligible leader replicas: an ISR keeps its last member."""
     topics = [_topic(broker, wanted["name"], None) for wanted in asked["topics"]]
     described = [
         topic | {"partitions": [_with_eligible(one, broker) for one in topic["partitions"]]} for topic in topics
@@ -116,7 +116,7 @@ def _refused(name: str, error: Error) -> Plain:
 
 
 def _unfit(cluster: MiniCluster, wanted: Plain, configs: dict[str, str | None]) -> tuple[Error, Assignment]:
-    """Why a topic cannot be created, and the replicas that it would get."""
+    """Return the error for a topic that cannot be created, and the replicas that it would get."""
     name, controller = wanted["name"], cluster.controller
     if not NAME.fullmatch(name) or name in (".", ".."):
         return Error.INVALID_TOPIC_EXCEPTION, []
@@ -148,7 +148,8 @@ def _assigned(cluster: MiniCluster, wanted: Plain) -> tuple[Error, Assignment]:
 
 
 def _given(cluster: MiniCluster, assignment: Assignment) -> tuple[Error, Assignment]:
-    """Replicas by hand: known brokers, each once, one of them alive, and as many for each partition."""
+    """Return the given assignment, with an error unless it has known brokers, each once, one of them alive, and equally
+    many per partition."""
     for replicas in assignment:
         known = replicas and set(replicas) <= set(cluster.brokers) and len(set(replicas)) == len(replicas)
         alive = not set(replicas) <= cluster.controller.fenced
@@ -158,7 +159,7 @@ def _given(cluster: MiniCluster, assignment: Assignment) -> tuple[Error, Assignm
 
 
 def placed(cluster: MiniCluster, partitions: int, factor: int) -> Assignment:
-    """Brokers that are not fenced go first."""
+    """Return an assignment that prefers unfenced brokers."""
     ids = sorted(cluster.brokers, key=lambda id: (id in cluster.controller.fenced, id))
     return [tuple(ids[:factor])] * partitions
 

@@ -1,4 +1,4 @@
-"""Consumers of the miniature: readers that know epochs, alone or in a group, with what they tell passing through the tape."""
+"""The miniature's consumers: they track epochs, alone or in a group, and their results pass through the tape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Plain = dict[str, Any]
 
 
 class MiniConsumer(Consumer):
-    """It names its epochs, goes back where it diverged, and starts over below the log start."""
+    """A consumer that sends its epochs, rewinds to a divergence, and restarts below the log start."""
 
     def __init__(self, name: str, cluster: MiniCluster, tap: Tap, group: str | None = None) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class MiniConsumer(Consumer):
             self._take(share)
 
     def _share(self) -> tuple[Key, ...]:
-        """The partitions assigned to this member; unknown while there is no coordinator."""
+        """Return the partitions assigned to this member; none while there is no coordinator."""
         if self._coordinator() is None:
             return self._assigned
         members = self._cluster.groups[str(self.group)]
@@ -102,7 +102,7 @@ class MiniConsumer(Consumer):
     # --- reading
 
     def _leader(self, key: Key) -> tuple[Broker, int] | None:
-        """The leader, by the newest metadata of a reachable broker."""
+        """Return the leader according to the newest metadata of a reachable broker."""
         reached = [broker for broker in self._cluster.running() if self._reached(broker) and key in broker.views]
         newest = max((broker.views[key] for broker in reached), key=lambda state: state.epoch, default=None)
         leader = None if newest is None or newest.leader < 0 else self._reached(self._cluster.brokers[newest.leader])

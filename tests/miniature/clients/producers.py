@@ -1,4 +1,5 @@
-"""kafka-python's producer as the miniature plays it: the same requests in the same versions, while a step waits for it."""
+"""The miniature's version of kafka-python's producer: the same requests in the same versions, while a step waits for
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ PRODUCE, END_TXN, TXN_OFFSET_COMMIT = 9, 3, 3
 REQUEST_TIMEOUT_MS = 2_000
 APPENDED = (Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER)
 BUMPED_AFTER = (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.UNKNOWN_PRODUCER_ID, Error.INVALID_PRODUCER_EPOCH)
-"""Errors of a batch after which it is given up, and the next epoch is asked for (KIP-360)."""
+"""Batch errors after which the batch is given up and the next epoch requested (KIP-360)."""
 AGAIN = frozenset(
     (
         Error.CONCURRENT_TRANSACTIONS,
@@ -45,7 +46,7 @@ AGAIN = frozenset(
 
 
 class MiniProducer(KafkaPythonProducer):
-    """Batches of each partition go one after the other; what is unknown comes again."""
+    """A producer that sends each partition's batches one by one, and retries unknown outcomes."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class MiniProducer(KafkaPythonProducer):
         self._done("client_end", {"commit": commit}, ended)
 
     def close(self) -> None:
-        """Nothing is under way while no step waits."""
+        """Do nothing: no request is in flight between steps."""
 
     # --- transactions
 
@@ -126,7 +127,7 @@ class MiniProducer(KafkaPythonProducer):
         self._is_open = self.transactional_id is not None
 
     def _end(self) -> None:
-        """Once the outcome of each batch is known."""
+        """End the transaction once each batch's outcome is known."""
         self._flush(ENDED_WITHIN)
         if any(self._queue.values()):
             raise ProducerTrouble(f"{self.name} did not end its transaction, and goes on with it")
@@ -157,7 +158,7 @@ class MiniProducer(KafkaPythonProducer):
         return str(self.transactional_id), self._given.producer_id, self._given.producer_epoch
 
     def _granted(self, ask: Callable[[NodeClient], Answer]) -> None:
-        """Asked again while the error passes. Raises ProducerTrouble."""
+        """Return the answer, retrying on transient errors. Raises ProducerTrouble."""
         until, error = self._cluster.seconds + ENDED_WITHIN, Error.COORDINATOR_NOT_AVAILABLE
         while self._cluster.seconds < until and error in AGAIN:
             self._cluster.tick()
@@ -183,7 +184,7 @@ class MiniProducer(KafkaPythonProducer):
                 self._send(key)
 
     def _send(self, key: Key) -> None:
-        """The first batch of a partition, or again."""
+        """Send the partition's first batch, or retry it."""
         leader = self._leader(key)
         if leader is None:
             return
@@ -219,7 +220,7 @@ class MiniProducer(KafkaPythonProducer):
             self._is_broken = True
 
     def _bump(self) -> None:
-        """The first batch of each partition gets another number; the transaction is gone."""
+        """Bump the epoch: each partition's first batch is renumbered, and the transaction is gone."""
         self._init()
         self._is_open = False
         for waiting in self._queue.values():

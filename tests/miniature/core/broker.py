@@ -1,4 +1,4 @@
-"""A broker: its process, the metadata it has heard of, which may be stale, and its replicas."""
+"""A broker: its process, its metadata, which may be stale, and its replicas."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ CONTROLLER = 101
 LEARNS_EVERY = 3
 LOOKS_EVERY = 4
 FORGETS_NOTHING = 2
-"""The broker that has the bug `deleted-topic-described`."""
+"""The broker with the bug `deleted-topic-described`."""
 TAKES_TURNS = 3
-"""A follower fetches every third round, each broker in another one, and not where it learns: leaders may know more by then."""
+"""The interval of a follower's fetches in rounds. Each broker fetches in another one, and not in the one where it gets
+metadata, so that leaders may know more by then."""
 
 
 class Broker:
@@ -34,11 +35,11 @@ class Broker:
         self.status: NodeState = "running"
         self.starts = 1
         self.ended: ProcessEnd | None = None
-        """How its process ended by itself."""
+        """The way in which the process ended by itself."""
         self.topics: dict[str, TopicState] = {}
         self.configs: Configs = {}
         self.first_configs: dict[Resource, Mapping[str, str]] = {}
-        """Of each resource what it first heard."""
+        """The first configuration that it got for each resource."""
         self.views: dict[Key, PartitionState] = {}
         self.former: dict[Key, PartitionState] = {}
         self.told: Counter[Key] = Counter()
@@ -59,7 +60,7 @@ class Broker:
                 replica.log.flush()
 
     def start(self) -> None:
-        """A new incarnation: it replays all metadata before it knows anything."""
+        """Start a new incarnation, which replays all metadata before it knows anything."""
         self.status = "running"
         self.ended = None
         self.starts += 1
@@ -81,7 +82,7 @@ class Broker:
     # --- metadata
 
     def listen(self, controller: Controller) -> None:
-        """Hear the controller; what is new is learnt in turns."""
+        """Note that there is new metadata from the controller; brokers apply it in turn."""
         now = self.cluster.round
         if now - self.listened >= FENCED_AFTER:
             self.let_in = now
@@ -90,7 +91,7 @@ class Broker:
             self.learn(controller)
 
     def learn(self, controller: Controller) -> None:
-        """All that is new, at once."""
+        """Apply all new metadata at once."""
         self._heard = self.cluster.round
         self.fenced_ids = frozenset(controller.fenced)
         self.metadata_version = controller.version
@@ -107,7 +108,7 @@ class Broker:
             self._act_on(state)
 
     def _forget(self, controller: Controller) -> None:
-        """A deleted topic is removed with its replicas, even if another topic has its name now."""
+        """Remove a deleted topic and its replicas, even if another topic now has its name."""
         for name, topic in list(self.topics.items()):
             now = controller.topics.get(name)
             if now is None and "deleted-topic-described" in self.cluster.bugs and self.id == FORGETS_NOTHING:
@@ -124,11 +125,11 @@ class Broker:
                 del table[key]
 
     def config(self, topic: str, name: str) -> str:
-        """The value in force here."""
+        """Return the value in force at this broker."""
         return in_force(self.configs, self.id, topic, name)
 
     def min_isr(self, key: Key) -> int:
-        """No more than there are replicas, where the broker has heard of them."""
+        """Return min.insync.replicas, at most the number of replicas that the broker knows."""
         view, asked = self.views.get(key), int(self.config(key[0], "min.insync.replicas"))
         return asked if view is None else min(asked, len(view.replicas))
 
@@ -146,7 +147,7 @@ class Broker:
             self.status, self.ended = "exited", ProcessEnd(exit_code=1, log="java.lang.IllegalStateException")
 
     def in_metadata(self, key: Key) -> PartitionState | None:
-        """Its state in Metadata."""
+        """Return the partition's state in Metadata."""
         fresh = self.cluster.round - self.let_in < 2 * FENCED_AFTER
         if "metadata-epoch-falls" in self.cluster.bugs and fresh and key in self.former:
             self.told[key] += 1
@@ -155,7 +156,7 @@ class Broker:
 
     @property
     def is_heard(self) -> bool:
-        """True if the broker believes that the controller hears it."""
+        """True if the broker believes that the controller receives its heartbeats."""
         if self.cluster.linked(self.id, CONTROLLER):
             self._heard = self.cluster.round
         return self.cluster.round - self._heard < FENCED_AFTER

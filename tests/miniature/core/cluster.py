@@ -1,7 +1,7 @@
 """Brokers around a controller, under a logical clock: each round is one pass of everything that goes on by itself.
 
 A round: heartbeats and fencing, metadata to those that hear it (each broker in its turn), fetches of followers (in
-their turns too), and what leaders do about ISR and high watermark. There are no threads and there is no chance.
+their turns too), and what leaders do about ISR and high watermark. There are no threads and nothing is random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.miniature.core.transactions import Transactions
 
 CONTROLLER = 101
 CLIENTS = 0
-"""As an end of a link: all clients."""
+"""The end of a link that stands for all clients."""
 CHECKPOINT_EVERY = 16
 FIRST_BROKER = 1
 BEGAN_MS = 1_790_000_000_000
@@ -81,7 +81,8 @@ class MiniCluster:
 
     @property
     def coordinator(self) -> int | None:
-        """The first broker that is not fenced coordinates all groups and transactions; it has all state of those before it."""
+        """The coordinator of all groups and transactions: the first unfenced broker, with all of its predecessors'
+        state."""
         return next((id for id in self.brokers if id not in self.controller.fenced), None)
 
     def broker(self, name: str) -> Broker:
@@ -101,14 +102,14 @@ class MiniCluster:
             self._cuts.remove(link)
 
     def limit(self, id: int, kbit: int) -> None:
-        """This broker's answers to others arrive at this many kbit/s."""
+        """Limit this broker's answers to others to this many kbit/s."""
         self._rates[id] = kbit * ROUND_MS / 8
 
     def unlimit(self, id: int) -> None:
         self._rates.pop(id, None)
 
     def rate(self, id: int) -> float:
-        """Bytes per round of this broker's answers; 0 without a limit."""
+        """Return the bytes per round of this broker's answers; 0 without a limit."""
         return self._rates.get(id, 0.0)
 
     @property
@@ -121,7 +122,7 @@ class MiniCluster:
         self.brokers[id].stop(cleanly=False)
 
     def stop(self, id: int) -> None:
-        """A controlled shutdown: it hands leadership over before its process ends."""
+        """Shut down in a controlled way: leadership moves before the process ends."""
         if self.linked(id, CONTROLLER):
             self.controller.fence(id)
             self.tick(3)
@@ -141,20 +142,20 @@ class MiniCluster:
                 self.controller.fence(id)
 
     def delete(self, topic: str) -> None:
-        """A topic, and what was committed for it."""
+        """Delete a topic and its committed offsets."""
         self.controller.delete_topic(topic)
         self.offsets = {key: value for key, value in self.offsets.items() if key[1] != topic}
 
     # --- the truth, as the controller has it
 
     def state(self, key: Key) -> PartitionState:
-        """Raises KitError for a partition that was deleted."""
+        """Return the partition's state. Raises KitError for a deleted partition."""
         if key not in self.controller.partitions:
             raise KitError(f"the miniature has no partition {key[0]}-{key[1]}")
         return self.controller.partitions[key]
 
     def lacking(self) -> list[str]:
-        """The reasons why the cluster is not healthy."""
+        """Return the reasons why the cluster is not healthy."""
         down = [f"{broker.name} {broker.status}" for broker in self.brokers.values() if broker.status != "running"]
         fenced = [f"broker {id} fenced" for id in sorted(self.controller.fenced)]
         cut = [f"{one} cut off from {other}" for one, other in self._cuts]

@@ -1,4 +1,4 @@
-"""Configurations of topics, brokers and groups: their defaults, what is valid, and which value is in force."""
+"""Configurations of topics, brokers and groups: defaults, validation, and the values in force."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.configs import ResourceType
 
 Plain = dict[str, Any]
 Resource = tuple[int, str]
-"""A resource type and a name. Brokers go by their id as text; an empty name is the default of all brokers."""
+"""A resource type and name. A broker's name is its id as text; an empty name means all brokers' default."""
 Configs = Mapping[Resource, Mapping[str, str]]
 
 TOPIC, BROKER, GROUP = ResourceType.TOPIC.value, ResourceType.BROKER.value, ResourceType.GROUP.value
@@ -41,7 +41,7 @@ def one_of(*allowed: str) -> Callable[[str], bool]:
 
 
 def listed(*allowed: str) -> Callable[[str], bool]:
-    """A list without a foreign item; it is not empty."""
+    """Return a predicate for non-empty lists of allowed items."""
     return lambda value: bool(value) and all(item in allowed for item in value.split(","))
 
 
@@ -84,7 +84,7 @@ KNOWN: dict[int, dict[str, tuple[str, Callable[[str], bool]]]] = {
         "consumer.session.timeout.ms": ("45000", whole_number(45_000, 60_000)),
     },
 }
-"""By type of resource: the dynamic configurations, each with its default and what a value has to be."""
+"""The dynamic configurations by type of resource, each with its default and a predicate for its values."""
 
 BROKERS_WORD = {
     "max.message.bytes": "message.max.bytes",
@@ -92,16 +92,16 @@ BROKERS_WORD = {
     "retention.bytes": "log.retention.bytes",
     "retention.ms": "log.retention.ms",
 }
-"""A topic's configuration -> the broker's of which a topic without a value of its own takes it."""
+"""A topic's configuration -> the broker's, which applies if the topic does not set its own."""
 
 
 def in_force(configs: Configs, broker: int, topic: str, name: str) -> str:
-    """The value by which a broker treats a topic."""
+    """Return the value by which a broker treats a topic."""
     return described(configs, (TOPIC, topic), name, broker)[0]
 
 
 def described(configs: Configs, resource: Resource, name: str, broker: int) -> tuple[str, int]:
-    """A value and its source, as a broker that knows these configurations describes it."""
+    """Return a value and its source, as described by a broker that knows these configurations."""
     kind, _ = resource
     if (own := configs.get(resource, {}).get(name)) is not None:
         return own, {TOPIC: OF_TOPIC, BROKER: OF_BROKER, GROUP: OF_GROUP}[kind] if resource[1] else OF_ALL_BROKERS
@@ -113,14 +113,14 @@ def described(configs: Configs, resource: Resource, name: str, broker: int) -> t
 
 
 def refusal(kind: int, name: str, value: str | None) -> Error:
-    """Why a value cannot be set."""
+    """Return the error of an invalid value."""
     if name not in KNOWN[kind]:
         return Error.INVALID_REQUEST if kind == BROKER else Error.INVALID_CONFIG
     return Error.NONE if value is not None and KNOWN[kind][name][1](value) else Error.INVALID_CONFIG
 
 
 def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> tuple[dict[str, str], Error]:
-    """The values after the changes up to the first that is refused, and why that is refused."""
+    """Return the values after the changes up to the first refused one, and its error."""
     after = dict(before)
     for change in changes:
         name, operation, value = change["name"], change["config_operation"], change["value"]
@@ -139,7 +139,7 @@ def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> t
 
 
 def _relisted(operation: int, now: str | None, kind: int, name: str, value: str | None) -> str | None:
-    """A list with items more or fewer. Anything else has no items: None."""
+    """Return the list with items appended or subtracted; None if it is no list."""
     if name != "cleanup.policy" or value is None:
         return None
     items = (now or KNOWN[kind][name][0]).split(",")

@@ -1,4 +1,4 @@
-"""The controller: who leads which partition in which epoch, who is in sync, who is fenced (ReplicationControlManager)."""
+"""The controller: each partition's leader, epoch and ISR, and fenced brokers (ReplicationControlManager)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = tuple[str, int]
 NO_LEADER = -1
 
 FENCED_AFTER = 12
-"""Rounds of silence after which a broker is fenced (broker.session.timeout.ms)."""
+"""Rounds without a heartbeat after which a broker is fenced (broker.session.timeout.ms)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TopicState:
 
 @dataclasses.dataclass(frozen=True)
 class PartitionState:
-    """A partition in the metadata log. `version` is its partition epoch; `target` is set while it is reassigned."""
+    """A partition in the metadata log. `version` is its partition epoch; `target` is set during a reassignment."""
 
     key: Key
     topic: uuid.UUID
@@ -39,7 +39,7 @@ class PartitionState:
 
 
 class Controller:
-    """Decides alone, as the one voter of its quorum. `now` is the round."""
+    """The only voter of its quorum, which decides alone. `now` is the round."""
 
     def __init__(self, brokers: Sequence[int], bugs: frozenset[str], fenced_after: int) -> None:
         self.bugs = bugs
@@ -50,7 +50,7 @@ class Controller:
         """Names of deleted topics, once for each deletion."""
         self.partitions: dict[Key, PartitionState] = {}
         self.log: list[tuple[PartitionState, tuple[int, ...]]] = []
-        """Each change of a partition, with the brokers that were unfenced then."""
+        """Each change of a partition, with the brokers then unfenced."""
         self.fenced: set[int] = set()
         self.version = 0
         self.now = 0
@@ -59,7 +59,7 @@ class Controller:
     # --- brokers come and go
 
     def hear(self, id: int, caught_up: bool) -> None:
-        """A heartbeat; one that has replayed all metadata is let in again."""
+        """Process a heartbeat; a broker that has replayed all metadata is unfenced."""
         self._heard[id] = self.now
         if id in self.fenced and caught_up and "never-let-in" not in self.bugs:
             self.fenced.discard(id)
@@ -74,7 +74,7 @@ class Controller:
             self._complete(state)
 
     def fence(self, id: int) -> None:
-        """Also what a new registration begins with: a restarted leader never resumes its epoch (KAFKA-18106)."""
+        """Fence a broker, as a new registration does: a restarted leader never resumes its epoch (KAFKA-18106)."""
         self.fenced.add(id)
         self.version += 1
         for state in list(self.partitions.values()):
@@ -99,7 +99,7 @@ class Controller:
                 self._put(self._led(replace(state, isr=isr), leader))
 
     def _electable(self, state: PartitionState) -> Sequence[int]:
-        """Replicas that are elected without a request."""
+        """Return the replicas that can be elected cleanly."""
         if "no-next-leader" in self.bugs:
             return ()
         return state.replicas if "elected-out-of-isr" in self.bugs else state.isr
@@ -109,7 +109,7 @@ class Controller:
         return next(able, NO_LEADER)
 
     def _led(self, state: PartitionState, leader: int) -> PartitionState:
-        """Every change of leader raises the epoch, even one to no leader."""
+        """Return the state with this leader; every change of leader, even to none, bumps the epoch."""
         living = leader != NO_LEADER and state.leader != NO_LEADER
         kept = ("two-leaders-in-one-epoch" if living else "epoch-resumed") in self.bugs
         return replace(state, leader=leader, epoch=state.epoch if kept else state.epoch + 1)
@@ -133,7 +133,7 @@ class Controller:
         return Error.NONE
 
     def elect_unclean(self, key: Key) -> Error:
-        """A replica out of the ISR, of which no replica is left: records that only the ISR had are lost, as permitted."""
+        """Elect a replica outside an ISR without live replicas: records of the ISR alone are lost, as permitted."""
         state = self.partitions.get(key)
         if state is None:
             return Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -152,7 +152,7 @@ class Controller:
     def create_topic(
         self, name: str, assignment: Sequence[tuple[int, ...]], configs: Mapping[str, str] | None = None
     ) -> TopicState:
-        """A topic that is deleted and created again under its name has another id."""
+        """Create a topic; one that is deleted and created again by name gets another id."""
         id = uuid.uuid5(uuid.NAMESPACE_DNS, f"{name} {self.deleted.count(name)}")
         self.topics[name] = TopicState(name, id)
         if configs:
@@ -179,12 +179,12 @@ class Controller:
         return self.topics.pop(name)
 
     def set_configs(self, resource: Resource, values: Mapping[str, str]) -> None:
-        """Take the place of all values that the resource had."""
+        """Replace all of the resource's values."""
         self.configs[resource] = values
         self.version += 1
 
     def alter_isr(self, state: PartitionState, sender: int, isr: tuple[int, ...]) -> PartitionState | None:
-        """AlterPartition: the state after it, None where it is refused (KIP320-REPL-04)."""
+        """Process AlterPartition; return the new state, None if it is refused (KIP320-REPL-04)."""
         now = self.partitions.get(state.key)
         if now is None or now.topic != state.topic or now.leader != sender:
             return None
@@ -216,7 +216,7 @@ class Controller:
         return Error.NONE
 
     def _complete(self, state: PartitionState) -> None:
-        """Once all new replicas are in sync the others go; that raises the epoch, with any leader (KIP101-EPOCH-03)."""
+        """Complete a reassignment once all new replicas are in sync; this bumps the epoch (KIP101-EPOCH-03)."""
         target = state.target
         isr = tuple(id for id in target or () if id in state.isr)
         waits = not set(state.adding) <= set(isr) and "reassigned-early" not in self.bugs
@@ -230,5 +230,5 @@ class Controller:
         self._put(done)
 
     def changed(self, since: dict[Key, PartitionState]) -> Iterator[PartitionState]:
-        """The changes that a broker at `since` has to get."""
+        """Yield the changes after the offset `since` of a broker."""
         return (state for key, state in self.partitions.items() if since.get(key) != state)

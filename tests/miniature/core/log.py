@@ -21,7 +21,7 @@ UNDEFINED = EpochEntry(-1, -1)
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """A batch as it lies in the log."""
+    """A batch in the log."""
 
     base: int
     last: int
@@ -33,7 +33,7 @@ class Stored:
 
     @staticmethod
     def appended(data: bytes, base: int, epoch: int) -> Stored:
-        """A producer's batch at its offset and leader epoch, both of which the CRC does not cover."""
+        """Return a producer's batch with offset and leader epoch, neither of which the CRC covers."""
         placed = OFFSET.pack(base) + data[OFFSET.size : STAMP_AT] + STAMP.pack(epoch) + data[STAMP_AT + STAMP.size :]
         [read] = read_batches(placed)
         times, keys = tuple(one.timestamp for one in read.records), tuple(one.key for one in read.records)
@@ -54,7 +54,7 @@ class Stored:
 
 
 class EpochMap:
-    """Epoch -> start offset; both columns rise strictly."""
+    """The leader epoch cache: epoch -> start offset, both strictly increasing."""
 
     def __init__(self, entries: Iterable[EpochEntry] = ()) -> None:
         self.entries = list(entries)
@@ -64,13 +64,13 @@ class EpochMap:
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start: int) -> None:
-        """An epoch that got no record gives way to a later one that begins where it did."""
+        """Add an epoch; an earlier one without records that began at the same offset is replaced."""
         if epoch > self.latest:
             self.entries = [entry for entry in self.entries if entry.start_offset < start]
             self.entries.append(EpochEntry(epoch, start))
 
     def end_of(self, epoch: int, log_end: int) -> EpochEntry:
-        """The largest known epoch up to this one and where it ends (KIP-279)."""
+        """Return the largest known epoch up to this one, and its end offset (KIP-279)."""
         if epoch == -1 or epoch > self.latest:
             return UNDEFINED
         if epoch == self.latest:
@@ -80,23 +80,24 @@ class EpochMap:
         return EpochEntry(below[-1] if below else epoch, above.start_offset)
 
     def at(self, offset: int) -> int:
-        """The epoch that covers an offset, -1 where the map does not reach it."""
+        """Return the epoch that covers an offset; -1 below the first entry."""
         return max((entry.epoch for entry in self.entries if entry.start_offset <= offset), default=-1)
 
     def cut_tail(self, offset: int) -> None:
         self.entries = [entry for entry in self.entries if entry.start_offset < offset]
 
     def cut_head(self, offset: int) -> None:
-        """The last of the entries that begin at or below the offset stays, beginning there."""
+        """Truncate from the start: the last entry at or below the offset stays, now beginning there."""
         covering = [entry for entry in self.entries if entry.start_offset <= offset]
         above = self.entries[len(covering) :]
         self.entries = [*(EpochEntry(entry.epoch, offset) for entry in covering[-1:]), *above]
 
 
 class Log:
-    """Batches from `start` to `end`. Batches below `start` stay on disk until a `flush`, which also sets the checkpoints.
+    """The batches from `start` to `end`. Batches below `start` stay on disk until a `flush`, which also sets the
+    checkpoints.
 
-    `flushed` is how far the log would survive a power loss.
+    `flushed` is the offset up to which the log would survive a power loss.
     """
 
     def __init__(self, bugs: frozenset[str] = frozenset()) -> None:
@@ -118,7 +119,7 @@ class Log:
         return stored
 
     def append_as_follower(self, fetched: Sequence[Stored]) -> None:
-        """Also into an empty log a batch in whose middle it starts, as DeleteRecords may leave it; the log start stays."""
+        """Append as a follower. An empty log may start inside a batch, as after DeleteRecords; the log start stays."""
         for stored in fetched:
             if stored.base >= self.end or (self.end == self.start and stored.last >= self.end):
                 self._append(stored)
@@ -132,7 +133,7 @@ class Log:
     # --- reading
 
     def read(self, offset: int, upto: int, max_bytes: int = 1 << 30) -> list[Stored]:
-        """Whole batches that hold offsets of the range, at least one where there is one."""
+        """Return whole batches with offsets in the range, at least one if there is any."""
         found: list[Stored] = []
         for stored in self.batches:
             if stored.last >= offset and stored.last < upto:
@@ -143,7 +144,7 @@ class Log:
         return found
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and epoch of the first record from that time on."""
+        """Return timestamp, offset and epoch of the first record at or after that time."""
         for stored in self.batches:
             for number, time in enumerate(stored.times):
                 if time >= timestamp and stored.base + number >= self.start:
@@ -156,7 +157,7 @@ class Log:
     # --- cutting
 
     def truncate(self, to: int) -> None:
-        """Cut the tail; entries of the map at or above the cut go even where no record does (KAFKA-10706)."""
+        """Truncate the log; cache entries at or above the offset are removed even if no record is (KAFKA-10706)."""
         if to < self.start:
             return self.restart_at(to)
         if to < self.end:
@@ -171,7 +172,7 @@ class Log:
         return None
 
     def restart_at(self, offset: int) -> None:
-        """The log is emptied and starts over at the offset."""
+        """Empty the log, and restart it at the offset."""
         self.batches = []
         self._rebuild_producers()
         self.epochs = EpochMap()
@@ -190,13 +191,14 @@ class Log:
     # --- the disk
 
     def checkpoint(self) -> None:
-        """High watermark and log start are written down now and then; what was trimmed is deleted."""
+        """Checkpoint high watermark and log start, as happens from time to time, and delete batches below the log
+        start."""
         self._checkpoint = (self.watermark, self.start)
         if "deleted-record-returned" not in self.bugs:
             self.batches = [stored for stored in self.batches if stored.last >= self.start]
 
     def clean(self) -> None:
-        """Compact: a committed batch goes when each of its keys has a later record. The newest batch always stays."""
+        """Compact: remove each committed batch whose keys all have later records, but never the newest batch."""
         later: set[bytes | None] = set()
         kept: list[Stored] = []
         for stored in reversed(self.batches):
@@ -206,12 +208,12 @@ class Log:
         self.batches = kept[::-1]
 
     def flush(self) -> None:
-        """A clean shutdown."""
+        """Flush, as at a clean shutdown."""
         self.checkpoint()
         self.flushed = self.end
 
     def load(self) -> None:
-        """The log as a broker loads it at its start: both offsets are those of the last checkpoint."""
+        """Load the log as a starting broker does: both offsets are those of the last checkpoint."""
         self.watermark, self.start = self._checkpoint
         self.end = self.batches[-1].last + 1 if self.batches else max(self.start, self.end)
         self.watermark = max(self.start, min(self.watermark, self.end))
@@ -224,13 +226,14 @@ class Log:
             self.epochs.entries[1:] = shifted
 
     def _recover_epochs(self) -> None:
-        """Batches that were never flushed are looked through, and tell epochs that the map lacks."""
+        """Read unflushed batches for epochs missing in the cache."""
         for stored in self.batches:
             if stored.last >= self.flushed:
                 self.epochs.assign(stored.epoch, max(stored.base, self.start))
 
     def lose_tail(self, batches_lost: int, *, flushed_too: bool = False) -> int:
-        """A power loss, in which nothing that was flushed goes, or corruption. Returns how many batches are gone."""
+        """Lose the tail by a power loss, which spares flushed batches, or by corruption. Returns the number of lost
+        batches."""
         survive = 0 if flushed_too else sum(stored.last < self.flushed for stored in self.batches)
         kept = max(survive, len(self.batches) - batches_lost)
         gone = len(self.batches) - kept

@@ -1,4 +1,4 @@
-"""The state that a replica keeps for each producer, as ProducerStateManager does: by its log, but it outlives deletions."""
+"""A replica's producer state, as in ProducerStateManager: derived from the log, but surviving deletions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protocol.codes import Error
 from protocol.records import Batch, ControlType
 
 REMEMBERED = 5
-"""Batches of a producer that are recognised when they come again."""
+"""The number of a producer's latest batches that are recognised as duplicates."""
 
 
 @dataclasses.dataclass
@@ -33,13 +33,13 @@ class ProducerStates:
         self.expiries = 0
 
     def rebuild(self, batches: Iterable[Batch]) -> None:
-        """From what is left of the log: after a start, and after it was truncated."""
+        """Rebuild the state from the remaining log, after a start or truncation."""
         self.known = {}
         for batch in batches:
             self.take(batch)
 
     def take(self, batch: Batch) -> None:
-        """A batch or marker that was appended."""
+        """Apply an appended batch or marker."""
         if batch.producer_id < 0:
             return
         known = self.known.get(batch.producer_id)
@@ -68,7 +68,7 @@ class ProducerStates:
         self.known = {id: known for id, known in self.known.items() if known.open_from >= 0 and not every}
 
     def refusal(self, batch: Batch) -> Error:
-        """The reason why a leader must not append a batch of a producer (KIP-98, KIP-360)."""
+        """Return the error with which a leader must refuse a producer's batch (KIP-98, KIP-360)."""
         known = self.known.get(batch.producer_id)
         if known is None:
             return Error.NONE
@@ -86,7 +86,7 @@ class ProducerStates:
         return Error.NONE if fits or wrongly else Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def appended(self, batch: Batch) -> int | None:
-        """The offset of a batch that came before; None for a new one."""
+        """Return the offset of a duplicate batch; None for a new one."""
         known = self.known.get(batch.producer_id)
         if known is None or known.epoch != batch.producer_epoch or "duplicates-appended" in self.bugs:
             return None
@@ -97,12 +97,12 @@ class ProducerStates:
 
     @property
     def first_open(self) -> int | None:
-        """The first offset of an open transaction."""
+        """The first offset of any open transaction."""
         return min((known.open_from for known in self.known.values() if known.open_from >= 0), default=None)
 
 
 def aborted(batches: Iterable[Batch], offset: int) -> Iterator[tuple[int, int]]:
-    """(producer id, first offset) of each aborted transaction whose marker is at the offset or above it."""
+    """Yield (producer id, first offset) of each aborted transaction whose marker is at or above the offset."""
     began: dict[int, int] = {}
     for batch in batches:
         if batch.control and batch.producer_id in began:

@@ -1,4 +1,4 @@
-"""A replica on a broker: as a leader it keeps the high watermark and the ISR, as a follower it copies and truncates."""
+"""A broker's replica: as leader it maintains high watermark and ISR, as follower it copies and truncates."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from tests.miniature.core.broker import Broker
 
 LAG_ROUNDS = 600
-"""Rounds without having caught up after which a follower is put out of the ISR (replica.lag.time.max.ms)."""
+"""Rounds without catching up after which a follower leaves the ISR (replica.lag.time.max.ms)."""
 CONSUMER, DEBUGGER, FUTURE = -1, -2, -3
 FETCH_WAIT = 30
-"""Rounds that a leader keeps a fetch at its log end waiting: until then the follower hears of no higher watermark
+"""Rounds for which a leader delays a fetch at its log end; until then the follower learns of no higher watermark
 (replica.fetch.wait.max.ms)."""
 FETCH_BYTES = 4_096
-"""Of one answer to a follower: it takes several to copy a long log."""
+"""Bytes of one answer to a follower, so that a long log takes several."""
 SLOW_BYTES = 1 << 20
-"""The same over a slow link, where nothing is gained by short answers."""
+"""The same over a slow link, where short answers gain nothing."""
 
 
 @dataclasses.dataclass
@@ -49,7 +49,8 @@ class Served:
 
 @dataclasses.dataclass(frozen=True)
 class UnderWay:
-    """An answer to a follower. Over a slow link its first batch goes at once; the others are read from the file when sent."""
+    """An answer in flight to a follower. Over a slow link its first batch is sent at once; the others are read from the
+    file later."""
 
     file: Log
     batches: tuple[Stored, ...]
@@ -58,7 +59,8 @@ class UnderWay:
     due: int
 
     def arrived(self) -> tuple[Stored, ...] | None:
-        """Its batches in the end; None if the connection broke because the file ended before or within one of them."""
+        """Return the batches as they arrive; None if the connection broke because the file ended before or within
+        one."""
         if not self.batches:
             return ()
         first, *rest = self.batches
@@ -102,7 +104,7 @@ class Replica:
     # --- roles
 
     def act_on(self, state: PartitionState) -> None:
-        """Apply the current metadata. A change of leader or epoch makes a new leader or follower."""
+        """Apply the current metadata; a change of leader or epoch changes the role."""
         before, self.state = self._acts, state
         self._acts = (state.leader, state.epoch)
         if self._acts != before and self.leads:
@@ -123,7 +125,8 @@ class Replica:
         self.log.epochs.assign(self.state.epoch, self.log.end)
 
     def _follow(self) -> None:
-        """Nothing is cut where a map tells epochs: the leader will say where the logs part (KIP-101)."""
+        """Become a follower. With epochs in the cache nothing is truncated yet: the leader tells where the logs diverge
+        (KIP-101)."""
         self.followers = {}
         self._awaited = None
         self._blind = False
@@ -134,14 +137,14 @@ class Replica:
         self._cut_wrongly()
 
     def _cut_wrongly(self) -> None:
-        """At a change of roles, as before KIP-101, or worse."""
+        """Truncate wrongly at a change of roles, as before KIP-101 or worse."""
         if "truncated-to-watermark" in self.bugs:
             self.log.truncate(self.log.watermark)
         if "phantom-truncation" in self.bugs and self.log.batches:
             self.log.truncate(self.log.batches[-1].base)
 
     def start(self) -> None:
-        """A broker that starts loads its log, and has no role until it hears of one."""
+        """Load the log of a starting broker, which has no role until it gets metadata."""
         self.log.load()
         self._acts = None
         self.led_since = self._parked = self.first_reign = -1
@@ -162,7 +165,8 @@ class Replica:
         return stored
 
     def serve(self, offset: int, last: int, upto: int, max_bytes: int = 1 << 30) -> Served:
-        """Divergence first, then the range: a position that was truncated is told as that (KIP320-FETCH-07)."""
+        """Serve a fetch. Divergence is checked before the range: a truncated position gets a diverging epoch
+        (KIP320-FETCH-07)."""
         if last >= 0:
             known = self.log.epochs.end_of(last, self.log.end)
             if known == UNDEFINED or offset < self.log.start:
@@ -174,13 +178,13 @@ class Replica:
         return Served(batches=tuple(self.log.read(offset, upto, max_bytes)))
 
     def refusal(self, cur: int) -> Error:
-        """The epoch comes before the leadership (KIP320-FETCH-05)."""
+        """Return the error for the epoch, else for the leadership (KIP320-FETCH-05)."""
         if cur >= 0 and cur != self.state.epoch:
             return Error.FENCED_LEADER_EPOCH if cur < self.state.epoch else Error.UNKNOWN_LEADER_EPOCH
         return Error.NONE if self.leads else Error.NOT_LEADER_OR_FOLLOWER
 
     def fetched_by(self, id: int, offset: int, start: int) -> None:
-        """A follower's fetch at an offset says that it has all below it."""
+        """Process a follower's fetch at an offset: it has everything below."""
         known = self.followers.setdefault(id, Follower())
         known.end, known.start = offset, start
         if offset >= self.log.end:
@@ -192,7 +196,7 @@ class Replica:
         self.advance()
 
     def _let_in(self, id: int, known: Follower) -> None:
-        """Into the ISR goes who reached the high watermark and the begin of this epoch (KAFKA-7128)."""
+        """Add a follower to the ISR that has reached the high watermark and the start of this epoch (KAFKA-7128)."""
         reached = known.end >= max(self.log.watermark, self.epoch_start)
         able = id not in self.broker.fenced_ids or "fenced-in-isr" in self.bugs
         if id in self.state.replicas and id not in self.state.isr and reached and able:
@@ -213,7 +217,7 @@ class Replica:
             self.advance()
 
     def advance(self) -> None:
-        """The high watermark is what all of the ISR have; it waits while they are too few (KAFKA-15583)."""
+        """Advance the high watermark to what the whole ISR has, unless the ISR is too small (KAFKA-15583)."""
         if not self.leads or self.round < self._held_until:
             return
         enough = len(self.state.isr) >= self.broker.min_isr(self.state.key)
@@ -226,7 +230,7 @@ class Replica:
         self.log.watermark = max(mark, self.log.watermark)
 
     def lead_on(self) -> None:
-        """Now and then a leader looks who is late."""
+        """Check from time to time which followers lag."""
         late = {id for id, known in self.followers.items() if self.round - known.caught_up > LAG_ROUNDS}
         if late & set(self.state.isr):
             self._alter(tuple(id for id in self.state.isr if id not in late))
@@ -236,7 +240,7 @@ class Replica:
     # --- following
 
     def follow_once(self, leader: Replica | None) -> None:
-        """One fetch of this follower, whose answer it takes; or the answer that it still waits for."""
+        """Fetch once as this follower and take the answer, or take the answer still in flight."""
         if self._awaited is not None:
             self._receive(self._awaited)
             return
@@ -264,13 +268,13 @@ class Replica:
             self._receive(answer)
 
     def _receive(self, answer: UnderWay) -> None:
-        """Take an answer whose time has come, or wait for it; a change of role or epoch makes it void."""
+        """Take an answer that is due, or wait for it; a change of role or epoch voids it."""
         self._awaited = answer if self.round < answer.due else None
         if self._awaited is None and (batches := answer.arrived()) is not None:
             self._append(batches, answer)
 
     def _has_all_of(self, leader: Replica) -> bool:
-        """Is there nothing that a fetch would change? It is what most of them find."""
+        """True if a fetch would change nothing, as for most fetches."""
         known, mine, its = leader.followers.get(self.broker.id), self.log, leader.log
         waits = mine.watermark == its.watermark or self.round - self._answered < FETCH_WAIT
         same = mine.end == its.end and mine.start == its.start and waits
@@ -285,7 +289,7 @@ class Replica:
             self.log.trim(min(answer.start, self.log.end))
 
     def _copy(self, fetched: tuple[Stored, ...]) -> None:
-        """Only what is not stamped above the epoch of the request (KAFKA-18723)."""
+        """Append only batches whose leader epoch is not above that of the request (KAFKA-18723)."""
         unlimited = not self.bugs.isdisjoint(("future-stamps", "later-epoch-appended"))
         taken = [stored for stored in fetched if stored.epoch <= self.state.epoch or unlimited]
         if "restamping-follower" in self.bugs:
@@ -295,21 +299,22 @@ class Replica:
         self.log.append_as_follower(taken)
 
     def _encoded(self, stored: Stored) -> Stored:
-        """The same records with another time, as a broker that encodes them itself would write them."""
+        """Return the same records with another timestamp, as a broker that re-encodes them would write them."""
         [read] = read_batches(stored.data)
         records = tuple(NewRecord(record.value, record.key, record.headers) for record in read.records)
         encoded = NewBatch(records, timestamp=self.broker.cluster.unix_ms)
         return Stored.appended(encode_batch(encoded), stored.base, stored.epoch)
 
     def _start_over(self, leader: Replica) -> None:
-        """Out of the leader's range: cut to its end, or below its start begin there (KIP101-TRUNC-06)."""
+        """Handle a position outside the leader's range: truncate to its end, or restart at its start
+        (KIP101-TRUNC-06)."""
         if self.log.end < leader.log.start:
             self.log.restart_at(leader.log.start)
         elif self.log.end > leader.log.end and not self._blind:
             self.log.truncate(leader.log.end)
 
     def _diverge(self, diverging: EpochEntry) -> None:
-        """Cut to the end of the last epoch in common; where this log ends it elsewhere, ask again (KIP-279)."""
+        """Truncate to the end of the last common epoch; if this log ends that elsewhere, ask again (KIP-279)."""
         if "divergent-tail-kept" in self.bugs:
             self._blind = True
             return

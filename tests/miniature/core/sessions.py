@@ -1,4 +1,4 @@
-"""Fetch sessions of a broker (KIP-227): the partitions of each as they were last requested, and as last answered."""
+"""A broker's fetch sessions (KIP-227): each session's partitions as last requested and last answered."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 Plain = dict[str, Any]
 Key = tuple[Any, Any, int]
-"""Name and id of a topic, one of them None, and the partition."""
+"""A topic's name and id, one of them None, and the partition."""
 
 NEW, NONE = 0, -1
-"""The session epochs of a request that opens a session, and of one without a session."""
+"""The session epochs of a request that opens a session, and of one without."""
 
 
 @dataclasses.dataclass
@@ -20,7 +20,7 @@ class Session:
     marks: dict[Key, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
     def is_new(self, key: Key, answer: Plain) -> bool:
-        """True if an incremental answer has to hold the partition."""
+        """True if an incremental answer must have the partition."""
         marks = tuple(answer[name] for name in ("high_watermark", "last_stable_offset", "log_start_offset"))
         changed = self.marks.get(key) != marks
         self.marks[key] = marks
@@ -32,11 +32,11 @@ class Sessions:
         self._all: dict[int, Session] = {}
 
     def lacks(self, asked: Plain) -> bool:
-        """True if the session of a request is unknown, since it ended with the process."""
+        """True if the request's session is unknown, since it ended with the process."""
         return asked.get("session_epoch", NONE) not in (NEW, NONE) and asked["session_id"] not in self._all
 
     def of(self, asked: Plain) -> Session | None:
-        """The session of a request, whose partitions replace those known so far; None without a session."""
+        """Return a request's session, after the request has updated its partitions; None without one."""
         if asked.get("session_epoch", NONE) == NONE:
             return None
         if asked["session_epoch"] == NEW:

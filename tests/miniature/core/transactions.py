@@ -1,4 +1,4 @@
-"""The coordinator of all transactional ids, which loses nothing: whichever broker has the role acts on the same state."""
+"""The coordinator of all transactional ids, which loses nothing: any broker in the role acts on the same state."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 FIRST_ID = 1_000
 OPEN, ENDED = ("Ongoing",), ("Empty", "CompleteCommit", "CompleteAbort")
 LAST_EPOCH = 32_766
-"""The highest epoch of a client; then another producer id follows."""
+"""The highest epoch of a client, followed by another producer id."""
 
 OffsetKey = tuple[str, str, int]
-"""Group, topic and partition."""
+"""A group, topic and partition."""
 OffsetFields = tuple[int, int, str | None]
 
 
 @dataclasses.dataclass
 class Transaction:
-    """The state of one transactional id; `offsets` are pending commits, each with its place among all."""
+    """One transactional id's state; `offsets` are pending commits, each with its place among all."""
 
     id: int
     epoch: int
@@ -37,19 +37,19 @@ class Transaction:
     groups: set[str] = dataclasses.field(default_factory=set)
     offsets: dict[OffsetKey, tuple[int, OffsetFields]] = dataclasses.field(default_factory=dict)
     unmarked: dict[Key, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    """Partitions without a committed marker; the leader epoch and log end of the last one that was appended."""
+    """Partitions without a committed marker; the leader epoch and log end of the last marker appended there."""
     began_ms: int = -1
     ended_as: tuple[int, int] = (-1, -1)
     """The producer id and epoch of the last end, which may be repeated."""
     retried: tuple[int, int] = (-1, -1)
-    """Those by which its own producer asked for the current ones, and may ask again (KIP-360)."""
+    """The producer id and epoch with which its producer requested the current ones, and may retry (KIP-360)."""
     next_id: int = -1
-    """The producer id that was given by the end at the last epoch; it is taken once the markers are written."""
+    """The next producer id, granted by the end at the last epoch and used once the markers are written."""
     busy: bool = True
 
     @property
     def known_as(self) -> tuple[int, int]:
-        """Producer id and epoch as its client knows them."""
+        """The producer id and epoch known to the client."""
         return (self.id, self.epoch) if self.next_id < 0 else (self.next_id, 0)
 
 
@@ -61,7 +61,7 @@ class Transactions:
         self._commits = 0
         self._kept: dict[OffsetKey, int] = {}
         self._role: int | None = None
-        """The broker that coordinated last."""
+        """The last broker that coordinated."""
 
     def new_id(self) -> int:
         if "ids-given-twice" not in self.cluster.bugs or self._next_id % 2:
@@ -71,7 +71,7 @@ class Transactions:
     # --- requests
 
     def init(self, name: str, timeout_ms: int, id: int, epoch: int) -> tuple[Error, Transaction | None]:
-        """A new instance, or the next epoch of the current one."""
+        """Start a new instance, or bump the current one's epoch."""
         one = self.by_name.get(name)
         if one is None:
             one = self.by_name[name] = Transaction(self.new_id(), 0, timeout_ms)
@@ -103,12 +103,12 @@ class Transactions:
         return "last-epoch-passed" in self.cluster.bugs
 
     def _abort(self, one: Transaction, retried: tuple[int, int] = (-1, -1)) -> None:
-        """At the next epoch."""
+        """Abort the transaction at the next epoch."""
         one.retried, one.ended_as, one.epoch = retried, (one.id, one.epoch), one.epoch + 1
         self._end(one, committed=False)
 
     def entered(self, name: str, id: int, epoch: int) -> tuple[Error, Transaction | None]:
-        """The transaction that a request of this epoch may add to."""
+        """Return the transaction to which a request at this epoch may add."""
         one = self.by_name.get(name)
         if one is None or one.known_as[0] != id:
             return Error.INVALID_PRODUCER_ID_MAPPING, None
@@ -180,7 +180,7 @@ class Transactions:
         self._complete(one)
 
     def tick(self) -> None:
-        """Markers go to leaders as soon as there are some, until they are committed."""
+        """Send markers to available leaders until they are committed."""
         self._pass_on()
         for one in self.by_name.values():
             if one.state in OPEN and self.cluster.unix_ms > one.began_ms + one.timeout_ms:
@@ -192,7 +192,7 @@ class Transactions:
                 self._complete(one)
 
     def _pass_on(self) -> None:
-        """Another broker takes the role over, with all state."""
+        """Move the role to another broker, with all state."""
         before, self._role = self._role, self.cluster.coordinator
         if before not in (None, self._role) and "prepared-reopened" in self.cluster.bugs:
             for one in self.by_name.values():
@@ -200,7 +200,7 @@ class Transactions:
                     one.state, one.unmarked, one.began_ms = "Ongoing", {}, self.cluster.unix_ms
 
     def _marked(self, one: Transaction, key: Key) -> bool:
-        """A partition that was deleted needs none."""
+        """True if the partition has its marker; a deleted one needs none."""
         state = self.cluster.controller.partitions.get(key)
         if state is None:
             return True
@@ -216,7 +216,7 @@ class Transactions:
         return False
 
     def _mark(self, one: Transaction, replica: Replica) -> int:
-        """Append the marker; the log end after it."""
+        """Append the marker; return the log end offset."""
         committed = one.state == "PrepareCommit"
         if "every-third-commit-aborted" in self.cluster.bugs and replica.log.end % 3 == 0:
             committed = False
@@ -237,14 +237,14 @@ class Transactions:
         one.offsets[key] = (self._commits, fields)
 
     def _keep(self, key: OffsetKey, place: int, fields: OffsetFields) -> None:
-        """The offset that was written last stays, in whatever order the markers come."""
+        """Keep the offset written last, whatever the order of the markers."""
         if place > self._kept.get(key, -1):
             self._kept[key] = place
             self.cluster.offsets[key] = fields
 
 
 def marker(one: Transaction, committed: bool, timestamp: int) -> bytes:
-    """The control batch that ends a transaction in a log."""
+    """Return the control batch that ends a transaction in a log."""
     type = ControlType.COMMIT if committed else ControlType.ABORT
     record = NewRecord(struct.pack(">hi", 0, 0), key=struct.pack(">hh", 0, type))
     return encode_batch(

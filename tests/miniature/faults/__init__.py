@@ -1,1 +1,1 @@
-"""The faults of the lab, done to the miniature."""
+"""The lab's faults on the miniature."""

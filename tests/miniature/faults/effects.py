@@ -1,4 +1,4 @@
-"""Effects of process and link faults on the miniature, and their witnesses."""
+"""Process and link faults on the miniature, and their witnesses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ALL = ("all brokers", "all nodes")
 
 
 class Effect:
-    """A fault on its way: around one partition, on the brokers that play its role now.
+    """A fault in progress around one partition, on the brokers now in its role.
 
-    How processes end is what the fault declares (`Fault.effects`), and so is beside which others it can stand.
+    What it does to processes, and so what it can overlap, is declared by the fault (`Fault.effects`).
     """
 
     def __init__(self, cluster: MiniCluster, key: Key, fault: Any) -> None:
@@ -35,16 +35,16 @@ class Effect:
     # --- what subclasses say
 
     def prepare(self) -> None:
-        """Raises Unavailable; breaks nothing."""
+        """Prepare the fault without breaking anything. Raises Unavailable."""
 
     def inject(self) -> None: ...
 
     def witness(self) -> Measured | None:
-        """The fault's own sign; None until it shows."""
+        """Return the direct evidence of the fault; None until it shows."""
         raise NotImplementedError
 
     def consequence(self) -> Measured | None:
-        """The cluster's reaction; None until it shows."""
+        """Return the cluster's reaction; None until it shows."""
         return {}
 
     def heal(self) -> None: ...
@@ -68,7 +68,7 @@ class Effect:
         return {"state": found} if set(found.values()) == {state} else None
 
     def succeeded(self) -> Measured | None:
-        """True if the cluster continued without the node in that role."""
+        """Return evidence that the cluster continues without the node in that role."""
         if self.fault.role in ALL:
             return {}
         if self.fault.role in ("leader", "broker", "group coordinator") and self.id == self.before.leader:
@@ -94,7 +94,7 @@ class Effect:
         raise Unwitnessed(f"{self.fault.name} of the {self.fault.role}: {what}: not within {rounds} rounds")
 
     def write(self, *values: bytes, **fields: Any) -> None:
-        """One batch, written by the leader once there is one; `fields` are those of NewBatch."""
+        """Write one batch to the leader once there is one; `fields` are those of NewBatch."""
         self.until(lambda: self._leading() is not None, "a leader that knows it leads")
         leader = self._leading()
         if leader is not None:
@@ -146,7 +146,7 @@ class Down(Effect):
 
 
 class Frozen(Effect):
-    """For less than a session, so that the broker is not fenced."""
+    """A broker frozen for less than a session, so that it is not fenced."""
 
     _seen: Measured | None = None
 
@@ -175,13 +175,13 @@ class FrozenPastFencing(Effect):
 
 
 class Woken(FrozenPastFencing):
-    """A zombie: frozen until it is replaced, then let go."""
+    """A zombie: a broker frozen until it is replaced, then resumed."""
 
     _seen: Measured | None = None
     _replaced: Measured | None = None
 
     def inject(self) -> None:
-        """Resumed all the same where it was not replaced in time."""
+        """Resume the broker, even if it was not replaced in time."""
         super().inject()
         self._seen = self.in_state("paused")
         with suppress(Unwitnessed):
@@ -197,7 +197,7 @@ class Woken(FrozenPastFencing):
 
 
 class Rolling(Effect):
-    """One broker after the other is stopped and started, the next when the cluster is whole again."""
+    """Brokers stopped and started one after the other, each once the cluster is healthy again."""
 
     def prepare(self) -> None:
         self._starts = self._counted()
@@ -220,7 +220,7 @@ class Rolling(Effect):
 
 
 class CutOff(Effect):
-    """No controller hears it, while brokers and clients do."""
+    """A broker without a link to controllers, but with links to brokers and clients."""
 
     _cut: Sequence[tuple[int, int]] = ()
 
@@ -246,7 +246,7 @@ class CutOff(Effect):
 
 
 class Slowed(Effect):
-    """Its answers to other brokers take a while."""
+    """A broker whose answers to others are slow."""
 
     def inject(self) -> None:
         self.cluster.limit(self.id, self.fault.kbit)

@@ -1,4 +1,5 @@
-"""The fault lab's faults, by kind, done to the miniature: the same surface, roles, refusals and records as on a live cluster."""
+"""The fault lab's faults on the miniature, by kind: with the interface, roles, refusals and records of a live
+cluster."""
 
 from __future__ import annotations
 
@@ -84,11 +85,11 @@ PLAYED_BY: dict[type[Fault], type[Effect]] = {
     logs.RetentionByTime: AgedOut,
     producers.ForgetProducers: ProducersForgotten,
 }
-"""The faults that the miniature acts out; tests/contract holds it to the effects that each declares."""
+"""The miniature's implementations of faults; tests/contract checks them against the declared effects."""
 
 
 class MiniInjector:
-    """The miniature of `fixtures.faults.base.injector.Injector`, which all faults of one cluster share."""
+    """The miniature's `fixtures.faults.base.injector.Injector`, shared by all faults of one cluster."""
 
     def __init__(self, cluster: MiniCluster) -> None:
         self.cluster = cluster
@@ -132,7 +133,7 @@ class MiniInjector:
         return effect
 
     def _prepare(self, effect: Effect) -> None:
-        """Other faults may keep a write that it needs from being committed."""
+        """Prepare the effect. Other faults may prevent the commit of a write that it needs."""
         try:
             effect.prepare()
         except Unwitnessed as trouble:
@@ -142,7 +143,7 @@ class MiniInjector:
             raise Unavailable(f"{trouble}, beside {others}") from trouble
 
     def _follow(self, effect: Effect, injected: Injected, log: Tape) -> None:
-        """The cluster's reaction, or its absence in time: recorded, and not an error."""
+        """Record the cluster's reaction or its absence in time, which is no error."""
         try:
             injected.consequence = self._awaited(effect, effect.consequence, "no consequence")
         except Unwitnessed:
@@ -162,7 +163,7 @@ class MiniInjector:
         return seen[0]
 
     def heal(self, fault: Fault, log: Tape) -> Injected:
-        """Verified when nothing stands any more. Raises Unhealed."""
+        """Heal the fault, and verify all healed ones once none stands. Raises Unhealed."""
         found = next((one for one in self.open if one[0] is fault), None)
         if found is None:
             raise KitError(f"{fault.name} of the {fault.role} does not stand")
@@ -199,7 +200,7 @@ def record(log: Tape, effect: Effect, phase: Phase, detail: Measured) -> None:
 
 
 class MiniFaults(Faults):
-    """The faults of a bench, on the miniature."""
+    """A bench's faults on the miniature."""
 
     def __init__(self, tape: Tape, injector: MiniInjector, topic: Topic, index: int = 0) -> None:
         super().__init__(tape, None)

@@ -1,4 +1,4 @@
-"""Effects of elections, reassignments, damaged disks and DeleteRecords on the miniature."""
+"""Elections, reassignments, damaged disks and DeleteRecords on the miniature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Moved(Effect):
         self.cluster.controller.elect_preferred(self.key)
 
     def witness(self) -> Measured | None:
-        """It leads and acts on it."""
+        """Return evidence that the new leader acts as such."""
         leads = self._leading()
         return self.led_by_another() if self.now.leader == self._to and leads is not None else None
 
@@ -47,7 +47,8 @@ class Preferred(Moved):
 
 
 class Unclean(Effect):
-    """Only the leader is in sync and takes records; it goes, and a replica without them is elected."""
+    """An unclean election: the leader, alone in sync, takes records and goes down, and a replica without them is
+    elected."""
 
     def prepare(self) -> None:
         if self.fault.own_topic:
@@ -106,7 +107,7 @@ class Reassigned(Effect):
 
 
 class Damaged(Down):
-    """Taken down, damaged, and started on what is left when it is healed."""
+    """A broker that is taken down, damaged, and at the healing started on what is left."""
 
     def inject(self) -> None:
         for id in self.ids:
@@ -114,7 +115,7 @@ class Damaged(Down):
             self._damage(id)
 
     def witness(self) -> Measured | None:
-        """Down, and what is on disk is not what was there."""
+        """Return evidence that the broker is down and its disk has changed."""
         down = super().witness()
         return {**down, "damaged": self.names} if down is not None and all(map(self._damaged, self.ids)) else None
 
@@ -126,7 +127,7 @@ class Damaged(Down):
 
 
 class TailLost(Damaged):
-    """After a clean shutdown, which has flushed it, the tail is lost all the same."""
+    """A tail that is lost although a clean shutdown had flushed it."""
 
     _gone = 0
 
@@ -187,7 +188,7 @@ class Trimmed(Effect):
         return {id: replica.log.start for id, replica in found.items() if replica is not None}
 
     def witness(self) -> Measured | None:
-        """The log start rose on every replica."""
+        """Return evidence that the log start rose on every replica."""
         now = self._log_starts()
         if any(start <= self._starts.get(id, -1) for id, start in now.items()):
             return None
@@ -195,14 +196,14 @@ class Trimmed(Effect):
 
 
 class AgedOut(Trimmed):
-    """Retention deletes whole segments, up to the high watermark; here each batch is one."""
+    """Retention that deletes whole segments up to the high watermark; here each batch is one."""
 
     def keeps(self) -> int:
         return 2 if isinstance(self.fault, logs.RetentionBySize) else 0
 
 
 class Rolled(Effect):
-    """The miniature has no segments; what shows is the records that would fill them."""
+    """Rolled segments, of which the miniature has none: the evidence is the records that would fill them."""
 
     def prepare(self) -> None:
         self._end = self._log_end()
@@ -221,7 +222,7 @@ class Rolled(Effect):
 
 
 class ProducersForgotten(Effect):
-    """Every replica of every partition forgets producers without an open transaction."""
+    """Producers without an open transaction, forgotten by every replica of every partition."""
 
     def prepare(self) -> None:
         self._were = self._times()
@@ -244,13 +245,13 @@ class ProducersForgotten(Effect):
         return {"forgotten producers": gone} if gone else None
 
     def _idle(self) -> dict[str, list[int]]:
-        """The producers without an open transaction, by the broker that knows them."""
+        """Return the producers without an open transaction, by the broker that knows them."""
         held = {id: self.replica(id) for id in self.before.replicas}
         known = {id: one.log.producers.known for id, one in held.items() if one is not None}
         return {f"broker-{id}": [one for one, of in of_id.items() if of.open_from < 0] for id, of_id in known.items()}
 
     def witness(self) -> Measured | None:
-        """Each replica of the partition has looked for them once more."""
+        """Return evidence that each of the partition's replicas has looked for them once more."""
         now = self._times()
         return {"times": now} if all(now[id] > times for id, times in self._were.items()) else None
 

@@ -1,4 +1,4 @@
-"""Bugs of replicated logs: what each does, and the rows and labels under which a judge has to find it."""
+"""Bugs of replicated logs: their effects, and the rows and labels under which judges must find them."""
 
 from __future__ import annotations
 
@@ -245,4 +245,4 @@ OF_PROBES: dict[str, Bug] = by_name(
     of_row("KIP320-FETCH-13", ("stranger-in-progress-table", "a leader keeps the log end of an id that is no replica")),
     of_row("KIP320-OFLE-07", ("first-end-for-all", "each partition of a lookup ends where the first of them ends")),
 )
-"""Bugs that no step of a machine meets: probes have to find them."""
+"""Bugs that no step of a machine meets, so that probes must find them."""

@@ -1,4 +1,4 @@
-"""For each bug a schedule of the log machine that meets it, about as short as there is, and schedules of what is legal."""
+"""For each bug a nearly minimal schedule of the log machine that meets it, and legal schedules."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ SCHEDULES: dict[str, list[do.LogStep]] = {
         do.OffsetForLeaderEpoch(role="former-leader", epochs_back=1, current_back=1),
     ),
 }
-"""The others are in `scripted`."""
+"""The schedules by bug; the others are in `scripted`."""
 
 LOOSE = do.Produce(on="loose-0")
 KEYED = do.Produce(on="compacted-0", records=3)
@@ -207,4 +207,4 @@ LEGAL: dict[str, list[do.LogStep]] = {
         do.RevisitPosition(),
     ),
 }
-"""Legal schedules that come close to a bug: no judge may report a violation."""
+"""Legal schedules close to a bug, in which no judge may report a violation."""

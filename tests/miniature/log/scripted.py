@@ -1,4 +1,4 @@
-"""Bugs that the machine's steps do not reach, each with a script that does."""
+"""Bugs out of reach of the machine's steps, each with a script that meets it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.miniature.core.cluster import MiniCluster
 
 
 def too_few_in_sync(*bugs: str) -> list[Observation]:
-    """Two of three replicas are down, and acks=all is asked for where two replicas are required.
+    """Produce with acks=all while two of three replicas are down and two are required.
 
     The machine's faults come one at a time, so that a strict partition keeps two replicas in its ISR.
     """
@@ -40,7 +40,7 @@ def too_few_in_sync(*bugs: str) -> list[Observation]:
 
 
 def read_across_an_election(*bugs: str) -> list[Observation]:
-    """The reference reader has the first of two records of an epoch when the leader changes, and reads on.
+    """Let the reference reader get the first of an epoch's two records, change the leader, and read on.
 
     The machine's consumers stand for kafka-python's, which are not on the tape as readers.
     """
@@ -60,7 +60,7 @@ def read_across_an_election(*bugs: str) -> list[Observation]:
 
 
 def last_replica_comes_back(*bugs: str) -> list[Observation]:
-    """The only replica of a partition is stopped and started, and the partition is observed for longer than the bound."""
+    """Stop and start a partition's only replica, and observe the partition for longer than the bound."""
     bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (1,))
     faults = bench.faults(partition.topic)
@@ -77,7 +77,7 @@ def _over(partition: Partition, began: float) -> bool:
 
 
 def follower_comes_back_first(*bugs: str) -> list[Observation]:
-    """A follower dies, then its leader, which alone has a record; the follower is started, and no election is requested."""
+    """Lose a follower, then its leader, which alone has a record; start the follower without requesting an election."""
     bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (1, 2), min_insync_replicas="1")
     faults = bench.faults(partition.topic)
@@ -97,7 +97,7 @@ def follower_comes_back_first(*bugs: str) -> list[Observation]:
 
 
 def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
-    """The same, but no answer shows the partition without a leader: only the metadata log has the unclean election."""
+    """Do the same without any answer that shows the missing leader: only the metadata log has the unclean election."""
     bench = mini_bench(MiniCluster(bugs))
     partition = new_partition(bench, (1, 2), min_insync_replicas="1")
     faults = bench.faults(partition.topic)
@@ -114,7 +114,7 @@ def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
 
 
 def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
-    """A replica is to be replaced by one on a broker that is down; then the reassignment is cancelled."""
+    """Reassign a replica to a broker that is down, then cancel."""
     bench = mini_bench(MiniCluster(bugs))
     partition, beside = (new_partition(bench, (1, follower), min_insync_replicas="1") for follower in (2, 3))
     _write(partition, b"a")
@@ -130,7 +130,7 @@ def reassigned_to_a_dead_broker(*bugs: str) -> list[Observation]:
 
 
 def deleted_twice_by_id(*bugs: str) -> list[Observation]:
-    """A topic is deleted by its id and created again under its name; the deletion is then repeated."""
+    """Delete a topic by id, create it again by name, and repeat the deletion."""
     bench = mini_bench(MiniCluster(bugs))
     node, wanted = bench.node(1), NewTopic("again", ((1, 2, 3),))
     former = node.create_topics([wanted]).topics[0].topic_id
@@ -141,7 +141,7 @@ def deleted_twice_by_id(*bugs: str) -> list[Observation]:
 
 
 def _write(partition: Partition, value: bytes) -> PartitionMetadata:
-    """Produce one record with acks=all to the leader, and return who leads."""
+    """Produce one record with acks=all to the leader; return the partition's state."""
     bench = partition.bench
     state = partition.await_agreement(bench.brokers)
     bench.node(state.leader).produce(partition.topic, 0, batch(value, timestamp=bench.now().unix_ms))

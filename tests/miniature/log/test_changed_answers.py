@@ -27,7 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def played(check: Check, inputs: dict[str, object], *bugs: str) -> ExampleOutcome:
-    """The outcome of an example, with what all judges observe in its history."""
+    """Return an example's outcome, with all judges' observations of its history."""
     bench = mini_bench(MiniCluster(bugs))
     outcome = evaluate_check(check, bench, inputs, {})
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)

@@ -1,4 +1,4 @@
-"""The log machine on the miniature, beyond what tests/contract holds every machine to: bugs are found among drawn schedules."""
+"""The log machine on the miniature, beyond tests/contract: bugs that drawn schedules find."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.miniature.machine import hunt, play, shortened
 pytestmark = pytest.mark.drawn
 
 DRAWN = ["rewritten-while-copied", "epoch-ends-fall", "two-leaders-in-one-epoch", "never-unparked"]
-"""Some that turn up soon. `./kit miniature` looks for all of them."""
+"""Bugs that turn up soon. `./kit miniature` looks for all of them."""
 
 
 def judged_as(example: Played) -> list[tuple[str, str, str]]:

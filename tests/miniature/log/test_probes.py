@@ -1,4 +1,4 @@
-"""Probes on the miniature: each holds there, and sees the bugs that break just its own sentence."""
+"""Probes on the miniature: each holds there, and detects the bugs that break just its own row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENT = 60
 
 
 def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> ExampleOutcome:
-    """One example on a cluster of its own."""
+    """Return one example's outcome on its own cluster."""
     cluster = MiniCluster(bugs, fenced_after=PATIENT)
     tape = live_tape(cluster)
     tape.example = msgspec.structs.replace(tape.example, case=case)
@@ -38,7 +38,7 @@ def played(check: Check, inputs: dict[str, Any], *bugs: str, case: str = "") -> 
 
 
 def cases(outcome: ExampleOutcome, result: str = "violated") -> set[tuple[str, str]]:
-    """Row and case of the check's own observations; those of the laws are left out."""
+    """Return row and case of the check's own observations, without those of the laws."""
     found = [one for one in outcome.observations if one.result == result]
     return {(one.requirement, one.case) for one in found if not one.requirement.startswith("GEN-")}
 
@@ -93,7 +93,7 @@ SEEN: list[Any] = [
     (isolated_follower_answers_its_own_log_end, {"records": 2, "back": 0}, "own-end-by-leader"),
     (earliest_offset_of_an_empty_log, {"with_epoch": True, "back": 0}, "empty-log-without-epoch"),
 ]
-"""Probes of one case, with the bug of just that case."""
+"""Probes of one case, with that case's bug."""
 
 
 @pytest.mark.parametrize(("check", "inputs", "bug"), SEEN)

@@ -1,4 +1,4 @@
-"""Bugs of producers and transactions: what each does, and the rows and labels under which a judge has to find it."""
+"""Bugs of producers and transactions: their effects, and the rows and labels under which judges must find them."""
 
 from __future__ import annotations
 

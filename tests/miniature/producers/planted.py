@@ -16,9 +16,9 @@ from tests.miniature.producers.schedules import LEGAL, SCHEDULES
 
 
 def retried_after_a_time_out(*bugs: str) -> list[Observation]:
-    """No follower copies a batch until its request has timed out; then the producer sends it again.
+    """Copy no batch to followers until its request has timed out; then let the producer retry.
 
-    The machine's links are cut one by one, and the controllers act sooner.
+    The machine severs links one by one, and the controllers act sooner.
     """
     cluster = MiniCluster("duplicates-appended" if bug == "retries-appended" else bug for bug in bugs)
     bench = mini_bench(cluster)

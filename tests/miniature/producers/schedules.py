@@ -1,4 +1,4 @@
-"""For each bug a schedule of the producer machine that meets it, and schedules of what is legal."""
+"""For each bug a schedule of the producer machine that meets it, and legal schedules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECIDED: list[do.ProducerStep] = [
     Heal(),
     do.EndNothing(producer="tv2-1", commit=False),
 ]
-"""Too few replicas take the markers; then the coordinator is lost, too."""
+"""Too few replicas for the markers; then the coordinator is lost, too."""
 
 SCHEDULES: dict[str, list[do.ProducerStep]] = {
     "duplicates-appended": [PLAIN, do.RepeatBatch(producer="plain-1")],

@@ -1,4 +1,4 @@
-"""Bugs of topics and configurations: what each does, and the row under which a judge has to find it."""
+"""Bugs of topics and configurations: their effects, and the row under which a judge must find them."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ ADMINISTRATION: dict[str, str] = {
     "deleted-name-taken": "the name of a deleted topic cannot be used again",
     "last-partition-unheard": "one broker describes one partition less where there are several",
 }
-"""Bugs of the miniature that no row has been made for."""
+"""Bugs of the miniature without a row."""

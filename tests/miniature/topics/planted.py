@@ -1,4 +1,4 @@
-"""For each bug a schedule of the topics machine that meets it, and schedules of what is legal."""
+"""For each bug a schedule of the topics machine that meets it, and legal schedules."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def altered(bench: Bench, changes: dict[str, str | None], kind: ResourceType = T
 
 
 def at_rest(bench: Bench, looked_at: Callable[[int], object]) -> object:
-    """The value on which all brokers agree after a while; else the value of each."""
+    """Return the value on which all brokers agree in time, or else each one's value."""
     seen: list[object] = []
 
     def agreed() -> bool:
@@ -52,7 +52,7 @@ def at_rest(bench: Bench, looked_at: Callable[[int], object]) -> object:
 
 
 def partitions(bench: Bench, name: str = "t") -> object:
-    """The number of partitions, or the error."""
+    """Return the number of partitions, or the error."""
 
     def described(id: int) -> object:
         topic = bench.node(id).metadata([name]).topic(name)
@@ -272,7 +272,7 @@ def test_all_configurations_are_described_unless_some_are_named(bench: Bench) ->
 
 
 def shown(bench: Bench) -> dict[str, object]:
-    """The values that a bug would change, from beginning to end."""
+    """Return the values that a bug would change."""
     found: dict[str, object] = {}
     created(bench, num_partitions=2, configs={"retention.ms": "5"})
     found["partitions"] = partitions(bench)
