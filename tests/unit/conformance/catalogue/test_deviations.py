@@ -68,6 +68,36 @@ def test_a_schedule_of_another_bug_is_not_known(
     assert [deeds for deeds in others if _known(row, version, case, *deeds)] == []
 
 
+TIMED_OUT = {
+    "KIP360-INV-06": (
+        "legacy",
+        "the transaction of t: no EndTxn was answered with success; 0-0 of epoch 0 is aborted, 4-4 is without a marker",
+        "the transaction of t: EndTxn aborted; 0-1 of epoch 0 is without a marker",
+    ),
+    "KIP360-INV-07": (
+        "no-dangling",
+        "t is Empty, and broker-1 describes a transaction of producer 7 on strict-0 as open from offset 2 on",
+        "t is CompleteCommit, and broker-1 describes a transaction of producer 7 on strict-0 as open from offset 2 on",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TIMED_OUT)
+def test_a_time_out_ends_a_transaction_without_a_step(row: str) -> None:
+    """A hunt on 4.4.0 showed this schedule and these words; the coordinator's log says that the partition was deleted."""
+    case, words, other_words = TIMED_OUT[row]
+    shown = ("write leader", "drop leader", "kill leader", "pause-past-fencing leader", "healed kill leader")
+    assert [one.ticket for one in _known(row, "4.4.0", case, *shown, detail=words)] == ["KAFKA-20734"]
+    near = {
+        "of another release": _known(row, "4.2.2", case, *shown, detail=words),
+        "without the loss of a leader": _known(row, "4.4.0", case, "write leader", "drop leader", detail=words),
+        "with nothing open before it": _known(row, "4.4.0", case, "kill leader", "write leader", detail=words),
+        "ended by a request": _known(row, "4.4.0", case, *shown, detail=other_words),
+        "of another case": _known(row, "4.4.0", "tv2", *shown, detail=words),
+    }
+    assert [kind for kind, found in near.items() if found] == []
+
+
 def test_an_open_end_has_a_date_on_which_the_entry_is_looked_at() -> None:
     """The seventh: a race without an end was never told as one that no longer holds."""
     races = [entry for entry in SHIPPED if entry.race and entry.versions[-1].endswith("..")]
