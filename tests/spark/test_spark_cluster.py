@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,15 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code that docs/merging.md packs for a merge."""
+    made = tmp_path_factory.mktemp("packed") / "kit.zip"
+    (names,) = re.findall(r"zipfile -c kit\.zip (.+)", (ROOT / "docs" / "merging.md").read_text())
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(made), *names.split()], cwd=ROOT, check=True)
+    return made
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "out")
@@ -53,9 +63,9 @@ def both_work(spark_cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("both_work")
-def test_a_merge_on_the_cluster_gives_the_bytes_of_one_machine(spark_cluster: Cluster, code: Path, run: Path) -> None:
+def test_a_merge_on_the_cluster_gives_the_bytes_of_one_machine(spark_cluster: Cluster, packed: Path, run: Path) -> None:
     there, here = run / "there", run / "here"
-    done = spark_cluster.submit(code, ROOT / "reports" / "__main__.py", "--in", run / "shards", "--out", there)
+    done = spark_cluster.submit(packed, ROOT / "reports" / "__main__.py", "--in", run / "shards", "--out", there)
     assert done.returncode == 0, done.stderr
     command = [sys.executable, "-m", "reports", "--in", str(run / "shards"), "--out", str(here), "--master", "local[2]"]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=WITHIN)
