@@ -1,4 +1,4 @@
-"""The command that the user types for the kit, for the texts that name it."""
+"""The command that users type for the kit, for texts that name it."""
 
 import os
 

@@ -11,7 +11,7 @@ from history.subjects import subjects
 from history.taken import SWEEP_NOTE, Taken, about, steps_taken
 
 HEALED = "healed "
-"""The beginning of a deed that ends the fault of the same words."""
+"""The prefix of a deed that ends the fault of the same words."""
 
 STEPS_OF = {
     "alter_partition_reassignments": "reassign-partition",
@@ -21,21 +21,21 @@ STEPS_OF = {
     "delete_topics": "delete-topic",
     "incremental_alter_configs": "alter-config",
 }
-"""The machines' step for a request of a check that has no steps."""
+"""The machines' step for a request in a check without steps."""
 
 _NODES = {"controller": "voter", "broker": "broker", "node": "node"}
 _NODE = re.compile(r"([a-z]+)-\d+")
 
 _Deed = tuple[int, str]
-"""An event, and the deed in words."""
+"""An event, and its deed in words."""
 
 
 def deeds_of(history: History, events: Collection[int]) -> list[str]:
-    """Return what was done until the last of these events, which show a violation: `kill leader`, `delete-topic`,
+    """Return the deeds until the last of these events, which show a violation, such as `kill leader`, `delete-topic`,
     `healed kill leader`.
 
-    Steps about other subjects than those of the events, and steps that did nothing, are left out; faults never are. A node
-    that a fault names is any broker or voter.
+    Steps about other subjects than those of the events, and steps that did nothing, are left out; faults never are. A
+    node that a fault names is any broker or voter.
     """
     steps, last = steps_taken(history), max(events, default=len(history.events))
     concerned = about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
@@ -45,19 +45,19 @@ def deeds_of(history: History, events: Collection[int]) -> list[str]:
 
 
 def deeds_behind(history: History, seen: Observation) -> list[str]:
-    """Return what was done until a violation showed; nothing for another observation."""
+    """Return the deeds until a violation showed; none for any other observation."""
     return deeds_of(history, seen.events) if seen.result == "violated" else []
 
 
 def _step_text(step: Taken) -> str:
-    """Return a step with its role; empty for one that injects or heals, which its faults tell."""
+    """Return a step with its role; empty for one that injects or heals, since its faults tell that."""
     if "fault" in step.step or step.kind.startswith("heal"):
         return ""
     return f"{step.kind} {step.step.get('role') or step.step.get('to') or ''}".strip()
 
 
 def _fault_deeds(history: History) -> Iterator[_Deed]:
-    """Yield injected and healed faults. A node may be started under its name that was killed as the holder of a role."""
+    """Yield injected and healed faults. A node killed as a role's holder may be started under its own name."""
     standing: list[tuple[str, str, str]] = []
     for event in history.events:
         if not isinstance(event, Fault):

@@ -1,4 +1,4 @@
-"""Names of the steps that the tested system owes within a bound: a wait that ended without one tells which."""
+"""Names of the steps that the tested system owes within a bound, for waits that ended without one."""
 
 from typing import Literal
 
@@ -44,7 +44,7 @@ Due = Literal[
 """
 
 NOT_KNOWN = range(-1, -1)
-"""In place of the numbers of the events of a wait."""
+"""The value for unknown numbers of a wait's events."""
 
 STARTS_WITHIN = 60.0
 """Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and 30 more

@@ -1,4 +1,4 @@
-"""The effects of a fault on its target: data in the history beside its injection, so that no reader needs its name."""
+"""A fault's effects on its target: data stored with its injection, so that readers need not know its name."""
 
 from typing import Literal
 
@@ -81,7 +81,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def idles_processes(self) -> bool:
-        """True if the processes do nothing at all, from the witness until they are let go or started again."""
+        """True if the processes do nothing from the witness until they are resumed or started again."""
         return self.process in ("frozen", "down")
 
     @property
@@ -105,7 +105,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def may_delay_messages(self) -> bool:
-        """True if messages to and from the nodes may come late or be lost. A fault without any other effect does just that."""
+        """True if messages to and from the nodes may be late or lost, as with a fault that has no other effect."""
         return self.process != "runs" or self.cut_off or self == Effects()
 
     @property

@@ -71,7 +71,7 @@ class Fault(Event, frozen=True, kw_only=True, tag="fault"):
 
 
 class Premise(Event, frozen=True, kw_only=True, tag="premise"):
-    """A condition that was read back from the cluster; when it is not met the example proves nothing."""
+    """A condition that was read back from the cluster; the example proves nothing if it is not met."""
 
     what: str
     met: bool

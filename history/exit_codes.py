@@ -1,9 +1,9 @@
-"""The exit codes of all commands, and the rule by which outcomes become one of them (README, exit codes)."""
+"""The exit codes of all commands, and the rule that maps outcomes to them (README, exit codes)."""
 
 EXIT_SATISFIED, EXIT_VIOLATED, EXIT_WRONG_USE, EXIT_TROUBLE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 WRONG_USE_OF_PYTEST = frozenset((4, 5))
-"""pytest's codes for refused options and for a selection that matches nothing: the kit ends with 2 for both."""
+"""pytest's codes for refused options and for an empty selection; the kit ends with 2 for both."""
 
 
 def exit_code_of(

@@ -1,4 +1,4 @@
-"""The JSON Schema of a shard's line, for readers that are not ours: `python -m history.json_schema` writes the shipped file."""
+"""The JSON Schema of a shard's line, for other readers: `python -m history.json_schema` writes the shipped file."""
 
 from inspect import cleandoc
 from pathlib import Path
@@ -12,7 +12,7 @@ SHIPPED = Path(__file__).parent / "shard.schema.json"
 
 
 def schema_text() -> bytes:
-    """Return the schema as the shipped file holds it: indented, in a fixed order."""
+    """Return the schema as in the shipped file: indented, in a fixed order."""
     return (
         msgspec.json.format(msgspec.json.encode(_with_clean_descriptions(json_schema()), order="sorted"), indent=2)
         + b"\n"
@@ -20,7 +20,7 @@ def schema_text() -> bytes:
 
 
 def _with_clean_descriptions(part: Any) -> Any:
-    """Return the schema with its descriptions dedented: they are docstrings, which newer Pythons dedent already."""
+    """Return the schema with dedented descriptions: they are docstrings, which newer Pythons dedent already."""
     if isinstance(part, dict):
         return {
             key: cleandoc(value) if key == "description" and isinstance(value, str) else _with_clean_descriptions(value)

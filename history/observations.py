@@ -1,4 +1,4 @@
-"""The observation of one instance in which a row's premise was seen to hold."""
+"""The observation of one instance in which a row's premise held."""
 
 from typing import Literal
 

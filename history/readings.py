@@ -1,4 +1,4 @@
-"""Readings that histories hold beside Kafka's own messages: of consumers, of disks, and of the controllers' logs."""
+"""Readings that histories hold besides Kafka's own messages: from consumers, disks, and the controllers' logs."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ReaderDelivery(Operation[Position], frozen=True):
 
 
 class ReaderRewind(Operation[Position], frozen=True):
-    """A reader rewinds to before a truncation, by the epoch and end offset that it was `told`."""
+    """A reader rewinds to before a truncation, to the epoch and end offset that it was `told`."""
 
     op: ClassVar[str] = "rewind"
 
@@ -149,7 +149,7 @@ class ReaderRewind(Operation[Position], frozen=True):
 
 
 class ReaderRestart(Operation[Position], frozen=True):
-    """A reader whose position was out of range goes on from the log start."""
+    """A reader whose position was out of range continues from the log start."""
 
     op: ClassVar[str] = "restart"
 
@@ -160,7 +160,7 @@ class ReaderRestart(Operation[Position], frozen=True):
 
 
 class ReadDisks(Operation[HeldReplicas], frozen=True):
-    """The replicas of partitions (`topic-0`), each on the brokers that host it, read from disk."""
+    """A read of partitions' replicas (`topic-0`) from the disks of the brokers that host them."""
 
     op: ClassVar[str] = "replicas"
 
@@ -169,7 +169,7 @@ class ReadDisks(Operation[HeldReplicas], frozen=True):
 
 
 class ReadWord(Operation[Word], frozen=True):
-    """The latest registration of a partition in a controller's log on disk."""
+    """A read of a partition's latest registration in a controller's log on disk."""
 
     op: ClassVar[str] = "word"
 
@@ -178,7 +178,7 @@ class ReadWord(Operation[Word], frozen=True):
 
 
 class ReadRegistrations(Operation[RegistrationHistories], frozen=True):
-    """All committed registrations of partitions, from the controllers' logs on disk."""
+    """A read of all committed registrations of partitions in the controllers' logs on disk."""
 
     op: ClassVar[str] = "registrations"
 

@@ -1,4 +1,4 @@
-"""Versions of Kafka in their order: a snapshot comes before the release candidates of its release, and these before it."""
+"""Versions of Kafka in order: snapshots precede their release's candidates, and these precede the release."""
 
 import re
 from typing import NamedTuple
@@ -9,7 +9,7 @@ _STAGE = re.compile(r"(?P<numbers>\d+(?:\.\d+)*)(?:-(?P<snapshot>SNAPSHOT)|-rc(?
 
 
 class Place(NamedTuple):
-    """The place of a version among all. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
+    """A version's place among all. `stage` is 0 for a snapshot, 1 for a release candidate, 2 for a release."""
 
     numbers: tuple[int, ...]
     stage: int

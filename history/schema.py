@@ -1,6 +1,6 @@
-"""The schema of everything that is stored and read again: histories, shards, schedules, plans, the state of a hunt.
+"""The schema of everything stored and read again: histories, shards, schedules, plans, the state of a hunt.
 
-One number stands in all of them, and rises at most once a release (CONTRIBUTING, "Change a stored format").
+All of them have one number, which rises at most once per release (CONTRIBUTING, "Change a stored format").
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 SCHEMA = 2
-"""The number that this kit writes, and the only one that it reads."""
+"""The schema number that this kit writes, and the only one that it reads."""
 
 READ_BY: Mapping[int, str] = {1: "an unreleased kit before 0.1.0 (commit 150b3fae)", SCHEMA: "0.1.0"}
 """The version of the kit that reads each schema."""
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 
 class WrongSchema(ValueError):
-    """A stored file of another schema: exit code 2."""
+    """A stored file with another schema number: exit code 2."""
 
 
 class _Numbered(msgspec.Struct):
-    """The schema number of a stored file; in schema 1 not every format had one."""
+    """A stored file's schema number; in schema 1 not every format had one."""
 
     schema: int = 1
 
 
 def refuse_older(schema: int, what: object) -> None:
-    """Raise WrongSchema, naming the kit's version that reads `what`, if it is of an older schema."""
+    """Raise WrongSchema, with the kit version that reads it, if `what` is of an older schema."""
     if schema < SCHEMA:
         raise WrongSchema(
             f"{what} is of schema {schema}, which {READ_BY.get(schema, 'no kit')} reads; this kit reads schema {SCHEMA}."

@@ -99,7 +99,7 @@ def _end_of_frame(data: Buffer, at: int) -> int:
 
 
 class _Named(msgspec.Struct):
-    """The name of the example that a frame begins with."""
+    """The name of the example with which a frame begins."""
 
     example: str = ""
 
@@ -144,7 +144,7 @@ def _map_file(path: Path) -> Iterator[Buffer]:
 
 
 def group_examples(lines: Iterator[Line]) -> Iterator[History]:
-    """Yield the examples that the lines make up, in order."""
+    """Yield the examples that the lines form, in order."""
     example: Example | None = None
     events: list[AnyEvent] = []
     for line in lines:

@@ -1,7 +1,7 @@
 """The subjects of events: partitions, topics, groups, members, transactional ids, producers, the quorum of controllers.
 
-An operation declares its subjects by the names of its parameters, which are those of Kafka's schemas: a call that takes
-`group` is about that group. So a new operation needs no line here.
+An operation declares its subjects by its parameters' names, which are those of Kafka's schemas: a call that takes
+`group` is about that group. So a new operation needs no change here.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -23,7 +23,7 @@ METADATA_LOG = "__cluster_metadata"
 
 
 class Subject(msgspec.Struct, frozen=True, order=True):
-    """One thing that keeps state in a cluster, e.g. `Subject("partition", "topic-0")`; a producer's name is its id."""
+    """Anything with state in a cluster, e.g. `Subject("partition", "topic-0")`; a producer's name is its id."""
 
     kind: Kind
     name: str
@@ -84,7 +84,8 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
 
 
 def _subjects_in(value: Any, found: set[Subject]) -> set[Subject]:
-    """Add the subjects that a request or an answer names anywhere but in batches: those name the producers that wrote them."""
+    """Add the subjects that a request or answer names anywhere except in batches, which name the producers that wrote
+    them."""
     match value:
         case dict():
             if not _NAMING.isdisjoint(value):
@@ -140,7 +141,7 @@ def _name_of(topic: Any) -> str:
 
 
 def _is_given(value: Any) -> bool:
-    """True if a value is neither absent nor one that stands for none: an empty id, or -1."""
+    """True if a value is neither absent nor a placeholder: an empty id, or -1."""
     return isinstance(value, str | int) and value not in ("", -1)
 
 
@@ -152,8 +153,8 @@ _SINGLE: dict[str, Kind] = {
     "producer_id": "producer",
     "transactional_id": "transactional-id",
 }
-"""The kind of subject that a field names, by the field."""
+"""The kind of subject named by each field."""
 _KINDS = _SINGLE | {f"{name}s": kind for name, kind in _SINGLE.items()}
-"""The same, with the fields that name several subjects."""
+"""The same, including fields that name several subjects."""
 _NAMING = frozenset((*_KINDS, "topic", "topics", "partition", "partitions", "resource_name", "key", "keys"))
-"""The fields without which nothing names a subject."""
+"""The fields that name a subject."""

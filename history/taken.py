@@ -1,4 +1,4 @@
-"""Which steps of a machine an example took, which events belong to each of them, and what they were about."""
+"""The steps that a machine's example took, with the events and subjects of each."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -10,14 +10,14 @@ from history.events import History, Note
 from history.subjects import Kind, Subject, subjects, subjects_of, topics_of
 
 STEP_NOTE = "step"
-"""The note with which a step begins; its data are the step's kind and the step itself."""
+"""The note that begins a step; its data are the step's kind and the step itself."""
 REST_NOTE = "rest"
-"""The note with which the end of a machine's example begins."""
+"""The note that begins the end of a machine's example."""
 LEFT_OUT_NOTE = "left out"
 """The note of an executor on a step that did nothing, since no node held its role or its fault was unavailable."""
 
 SWEEP_NOTE, SWEPT_NOTE = "sweep", "swept"
-"""The notes before and after the requests of a sweep; the data of the first hold the sweep's turn."""
+"""The notes before and after a sweep's requests; the first one's data has the sweep's turn."""
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,16 +89,15 @@ def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
 
 
 def about(history: History, steps: Sequence[Taken], events: Collection[int]) -> set[int]:
-    """Return the numbers of the steps that may concern the subjects of these events: the steps on those subjects or on
-    the topics of partitions among them, and the steps without a subject.
-    """
+    """Return the numbers of steps that may concern the subjects of these events: steps on those subjects or on their
+    partitions' topics, and steps without a subject."""
     found = subjects(history, events)
     wanted = {(subject.kind, on_of(history, steps, subject)) for subject in found | topics_of(found)}
     return {step.number for step in steps if step.on is None or (step.subject, step.on) in wanted}
 
 
 def on_of(history: History, steps: Sequence[Taken], subject: Subject) -> Any:
-    """Return the machine's own name for a subject, from the steps whose events name it most; None if no events do."""
+    """Return the machine's own name for a subject, by the steps whose events name it most; None if no events do."""
     found: Counter[Any] = Counter()
     for step in steps:
         if step.on is not None and step.subject == subject.kind:

@@ -7,7 +7,7 @@ from history.schema import SCHEMA
 
 VIOLATION = "violation.json"
 DISKS = "disks.txt"
-"""The file with the description of the replicas and checkpoints that were copied from the nodes' disks."""
+"""The file that describes the replicas and checkpoints copied from the nodes' disks."""
 
 
 class FiledViolation(msgspec.Struct, frozen=True, kw_only=True):
