@@ -1,8 +1,9 @@
-"""Witnessed faults an hour: kill, pause past fencing and zombie in equal thirds on the leader of a partition, under traffic.
+"""Witnessed faults per hour: kill, pause past fencing and zombie in equal thirds on a partition's leader, under
+traffic.
 
-Several clusters work side by side, each in a process of its own. A cycle counts when its fault was witnessed (a successor
-leads, and the fault's own sign was seen) and the cluster is whole again: every ISR full, all brokers unfenced, the quorum
-stable. Boots and replacements are part of the time.
+Several clusters work in parallel, each in its own process. A cycle counts if its fault was witnessed (another leader,
+and direct evidence) and the cluster is healthy again: every ISR full, all brokers unfenced, the quorum stable. Boots
+and replacements are part of the time.
 """
 
 import itertools
@@ -36,7 +37,7 @@ CLUSTER = Topology(
 )
 THIRDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
 RECORDS_A_SECOND = 600.0
-"""The rate while there is a leader, half of the time; over all of it, 100 records a second must be acknowledged."""
+"""Records per second while there is a leader, half of the time; overall, 100 a second must be acknowledged."""
 RECORDS_A_BATCH = 50
 
 
@@ -74,7 +75,7 @@ def _results_of_shares(shares: Sequence[Future[Worked]], progress: Progress) -> 
 
 
 def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> Worked:
-    """Use one cluster after another until the time is up. Each begins with another kind, to spread JVM starts."""
+    """Use one cluster after another until the time is up, each starting with another kind, to spread JVM starts."""
     worked, began = Worked(), time.monotonic()
     kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
     with Run.join(run_id) as run:

@@ -106,7 +106,7 @@ class WrittenEvents:
         return {"n": len(self.events), "t": len(self.events) / 100}
 
     def record(self, broker: int, op: str, answer: msgspec.Struct, *args: Any, **kwargs: Any) -> None:
-        """Record a request as the client's method of that name does, and its answer."""
+        """Record a request, made by the client's method of that name, and its answer."""
         call = len(self.events)
         request = _plain_value(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._base, op=op, node=f"broker-{broker}", request=request))

@@ -143,7 +143,7 @@ print(time.process_time() - began, sum(len(one.events) for one in found), observ
 
 
 class Beside(msgspec.Struct, kw_only=True):
-    """Seconds of each round, here and there, over the same events; and the number of observations of each."""
+    """Seconds of each round with either code, over the same events; and the number of observations of each."""
 
     events: int
     seconds: list[tuple[float, float]]
@@ -151,7 +151,7 @@ class Beside(msgspec.Struct, kw_only=True):
 
 
 def judge_beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
-    """Judge the histories of a run with this code and that of another checkout, in turns, each in a process of its own."""
+    """Judge a run's histories with this code and another checkout's, in turn, each in its own process."""
     here = Path(__file__).parents[1]
     measured: list[tuple[float, float]] = []
     for number in range(rounds):

@@ -20,7 +20,7 @@ from protocol.errors import KitError
 
 MASTER = "local[2]"
 ROOM = 0.7
-"""The part of the free memory that pandas may use."""
+"""The share of the free memory that pandas may use."""
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ def _measure_merge(folder: Path, count: int, before: Sequence[MergeCost], progre
 
 
 def _free_memory() -> int:
-    """Return the bytes of memory that a new process can have without swapping."""
+    """Return the bytes of memory available to a new process without swapping."""
     [line] = [line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable")]
     return int(line.split()[1]) * 1024
 

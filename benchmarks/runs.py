@@ -1,6 +1,6 @@
-"""The output directory of a long night, generated: histories of many workers, one of which has 30 % of all events.
+"""A generated output directory of a long night: histories of many workers, one of which has 30 % of all events.
 
-A few examples (`benchmarks.histories`) are repeated under names of their own. Shards hold the observations of today's
+A few examples (`benchmarks.histories`) are repeated under different names. Shards hold the observations of today's
 judges, so that judging again changes nothing: each of the few is judged once, like `python -m conformance.cli.rejudge`
 does.
 """

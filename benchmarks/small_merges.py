@@ -1,7 +1,7 @@
-"""A small merge beside an empty session: what a user waits for after two columns in smoke, and what Spark alone takes of it.
+"""A small merge compared with an empty session: a user's wait after two columns in smoke, and Spark's own share of it.
 
-In turn, in processes of their own: the merge, a session with the kit's settings for small merges, and one with Spark's own
-(both start, count ten numbers and stop). The ratios are those of a round, since the machine's speed drifts.
+In turn, in processes of their own: the merge, a session with the kit's settings for small merges, and one with Spark's
+own (both start, count ten numbers and stop). The ratios are those of a round, since the machine's speed drifts.
 """
 
 import statistics

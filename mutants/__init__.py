@@ -21,7 +21,7 @@ class UnknownMutant(WrongUse):
 
 
 class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A row that must turn `violated`; `kind` names the checks that have to run before it can."""
+    """A row that must turn `violated`; `kind` names the checks that have to run first."""
 
     id: str
     kind: Literal["probe", "property", "scenario"]
