@@ -75,7 +75,7 @@ _NOTHING = dict.fromkeys(
     ),
     0,
 )
-"""The numbers of a case in which nothing was observed."""
+"""The numbers of a case without observations."""
 
 
 def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
@@ -158,7 +158,7 @@ def _fault_counts(row: Row) -> dict[str, int]:
 
 
 def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
-    """Return one for each cell that has an applicable case; `applicable` names column, row and case."""
+    """Return one value for each cell with an applicable case; `applicable` names column, row and case."""
     seen = {(*_cell_key(row), row["case"]) for row in cases if row["examples"]}
     reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for version, requirement, case in applicable:
@@ -195,7 +195,7 @@ def premises(sums: Sums) -> list[PremiseReach]:
 
 
 def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
-    """Return one for each row, check and case of a column that was sometimes left undecided."""
+    """Return one value for each row, check and case of a column that was sometimes left undecided."""
     named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.EXCUSE, ()):
         named[*_cell_key(row), row["check"], row["case"]][row["name"]] = row["a"]
@@ -210,7 +210,7 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
 
 
 def spent_by_check(sums: Sums) -> list[Spent]:
-    """Return one for each column and check."""
+    """Return one value for each column and check."""
     ended = {_cut_short_key(row) for row in sums.get(counts.ENDED, ())}
     unended = [
         {**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _cut_short_key(row) not in ended

@@ -68,7 +68,7 @@ def raw_link(out: Path, run: Path | None, page: str) -> RawLink:
 
 
 def with_visible_controls(value: Any) -> Any:
-    """Make characters readable that control a terminal or reverse text; the templates' own markup stays."""
+    """Make terminal control and text-reversing characters visible; the templates' own markup stays."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)

@@ -1,7 +1,7 @@
-"""The time line of an example as plain geometry: lanes of nodes, marks of what was asked, bars of faults, bands of leaders.
+"""An example's time line as plain geometry: lanes of nodes, marks of calls, bars of faults, bands of leaders.
 
-Its columns are moments, not seconds: the relevant events often happen within milliseconds, after minutes. Times are below them.
-Pixels are those of the SVG that `evidence.html.j2` draws.
+Its columns are moments, not seconds: the relevant events often happen within milliseconds, after minutes. Times are
+below them. Pixels are those of the SVG that `evidence.html.j2` draws.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +15,7 @@ from history.taken import Taken
 from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, known_leaders
 
 NEAR = 14
-"""The number of events drawn on each side of one that shows the violation; faults and new leaders always are."""
+"""The number of events drawn on each side of one that shows the violation; faults and new leaders are always drawn."""
 COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
@@ -23,7 +23,8 @@ KIT = "checks"
 """The lane of the check's own findings: its premises."""
 
 Shape = Literal["ok", "refused", "fail", "info", "met", "unmet"]
-"""How a call ended: answered, answered with an error, certainly not done, perhaps done; and whether a premise was met."""
+"""The outcome of a call: answered, answered with an error, certainly not done, or perhaps done; and whether a premise
+was met."""
 
 LETTERS = {
     "produce": "P", "fetch": "F", "list_offsets": "L", "offset_for_leader_epoch": "E", "metadata": "M", "init_producer_id": "I",
@@ -63,7 +64,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """The band of a leader and its epoch; `words` fit into it."""
+    """The band of a leader and its epoch; `words` is the label that fits into it."""
 
     x: float
     y: float

@@ -22,7 +22,7 @@ _STEP = 0.02
 """The most seconds between the kit's record of a call and its frame."""
 _SAMPLE = 60
 _BEHIND = 200
-"""The most frames between a request and its answer, with those of other connections."""
+"""The most frames between a request and its answer, including other connections'."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
@@ -65,10 +65,10 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
-    """Return when the example began, in seconds since 1970; None if that is not known.
+    """Return when the example began, in seconds since 1970; None if unknown.
 
-    It is known from a clock that the check read, else from the transcript, by the shift at which most calls of the
-    history have a frame, if more than half have one.
+    It is taken from a clock that the check read, or else from the transcript: the shift at which most calls of the
+    history have a frame, if more than half do.
     """
     for event in history.events:
         if isinstance(event, Answer) and isinstance(event.value, dict) and "unix_ms" in event.value:
@@ -191,7 +191,7 @@ def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: s
 
 
 def _stamps_of_lines(lines: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """Yield time and level of each line; lines of a stack trace have those of the line that they belong to."""
+    """Yield time and level of each line; lines of a stack trace have those of their log line."""
     at, level = 0.0, ""
     for line in lines:
         if found := _STAMP.match(line):

@@ -89,14 +89,14 @@ class RowView(msgspec.Struct, kw_only=True):
         return undecided_in_words(tally)
 
     def counts(self, case: str, tally: CaseTally) -> int:
-        """Return the number of observations, or for a property of situations, that fill the floor of a case."""
+        """Return the number of observations (for a property, of situations) that count towards a case's floor."""
         return counting(self.row, case, tally)[0]
 
     def idle(self, case: str, tally: CaseTally) -> int:
         return count_idle(self.row, case, tally)
 
     def situations(self, case: str, tally: CaseTally) -> int:
-        """Return the number of distinct situations if the floor of a case counts these, else 0."""
+        """Return the number of distinct situations if the case's floor counts these, else 0."""
         return tally.situations if by_situation(self.row, case) else 0
 
 
@@ -168,7 +168,7 @@ def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> lis
 
 
 def anchor_of_label(label: str) -> str:
-    """Turn a column's label into a part of file names and anchors; a label that this changes gets a hash."""
+    """Turn a column's label into a part of file names and anchors; a label that changes in this gets a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
     return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
@@ -225,7 +225,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
     "Apply no longer": lambda before, after: after == "inapplicable",
     "Changed otherwise": lambda before, after: True,
 }
-"""The kinds of changes in the order in which they are shown; a change is of the first kind that fits."""
+"""The kinds of changes in display order; a change is of the first kind that fits."""
 
 
 def _row_view(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:

@@ -33,8 +33,8 @@ _PATHS = 5
 class ExplainedCell(NamedTuple):
     """A cell and its context.
 
-    `rule` is None for a row that this kit's catalogue does not have, `run` is the local folder that evidence is relative to,
-    if there is one.
+    `rule` is None for a row missing in this kit's catalogue; `run` is the local folder to which evidence is relative,
+    if any.
     """
 
     matrix: Matrix

@@ -70,7 +70,7 @@ def _add_case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, col
 
 
 def _add_deviations(root: ElementTree.Element, doubtful: list[str]) -> None:
-    """Add a suite of known deviations that no longer hold, or have to be looked at again: each is a failure."""
+    """Add a suite of known deviations that no longer hold or are due for review: each is a failure."""
     counts = {"tests": str(len(doubtful)), "failures": str(len(doubtful)), "errors": "0", "skipped": "0"}
     suite = ElementTree.SubElement(root, "testsuite", {"name": "Known deviations", **counts})
     for text in doubtful:

@@ -233,7 +233,7 @@ def _as_row(texts: Sequence[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape text that came from elsewhere: no HTML, no Markdown, no second line, no new column."""
+    """Escape foreign text: no HTML, no Markdown, no second line, no new column."""
     plain = html.escape(" ".join(text.split()), quote=False)
     for sign in "\\`*_[]|~":
         plain = plain.replace(sign, f"\\{sign}")
