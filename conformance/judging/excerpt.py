@@ -13,23 +13,22 @@ from history.subjects import Subject, subjects, subjects_of_exchange
 MOST, MOST_SHOWN = 10, 8
 """The most lines, and the most of these that show the violation: the others led to it."""
 ALIKE = 3
-"""The most lines of one kind among those that led to it, the latest ones."""
+"""The most lines of one kind, the latest ones, among those that led to the violation."""
 
 READ_ONLY = ("api_versions", "describe", "fetch", "list", "read")
-"""The beginnings of the names of calls that change nothing."""
+"""The prefixes of the names of calls that change nothing."""
 
 
 class Excerpt(NamedTuple):
-    """The chosen lines in order of time, and the number of lines of the whole history that they are chosen from."""
+    """The chosen lines in order of time, and the number of lines from which they were chosen."""
 
     lines: list[EventLine]
     whole: int
 
 
 def excerpt(history: History, about: Collection[Subject], shown: Collection[int]) -> Excerpt:
-    """Return the lines that show a violation, and those before them that have most to do with it; equal ones once with
-    their number.
-    """
+    """Return the lines that show a violation, and the earlier ones most relevant to it; equal ones once with their
+    number."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     shown = {answers.get(n, n) for n in shown}
     lines = _lines_once(Narration(history, about, shown))
@@ -42,7 +41,7 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
 
 
 def _lines_once(narration: Narration) -> list[EventLine]:
-    """Return all lines, each with the number of times that it came in a row."""
+    """Return all lines, each with its number of consecutive repetitions."""
     lines: list[EventLine] = []
     for one in narration.events():
         times = 1 + narration.repeats[one.event.n]
@@ -60,7 +59,8 @@ def _says(one: EventLine) -> tuple[str, str, str, bool]:
 def _weightiest(
     history: History, lines: Sequence[EventLine], places: Sequence[int], concerned: Collection[Subject], room: int
 ) -> list[int]:
-    """Return the places of the lines that say most about these subjects, of equal ones the latest, few of each kind."""
+    """Return the places of the lines most relevant to these subjects; of equal ones the latest, and few of each
+    kind."""
     weighed = {place: _weighed(history, lines[place], set(concerned)) for place in places}
     found: dict[str, list[int]] = defaultdict(list)
     for place in sorted(weighed, key=lambda place: (weighed[place].weight, place), reverse=True):
@@ -94,7 +94,7 @@ def _weighed(history: History, one: EventLine, concerned: Set[Subject]) -> _Weig
 
 
 def _weighed_answer(history: History, one: EventLine, answer: Answer, concerned: Set[Subject]) -> _Weighed:
-    """Return the weight of a request and its answer: a change counts more than what is only read, and the newest of a kind."""
+    """Return the weight of a request and its answer: changes outweigh reads, and the newest of a kind the others."""
     call = history.events[answer.call]
     op = call.op if isinstance(call, Call) else ""
     shared = len(subjects_of_exchange(call, answer) & concerned)

@@ -28,7 +28,7 @@ READS = frozenset({
     "describe_producers", "describe_transactions", "fetch", "find_coordinator", "list_offsets", "list_transactions",
     "offset_fetch", "offset_for_leader_epoch",
 })  # fmt: skip
-"""Calls that a wait repeats until the answer differs."""
+"""Calls that a wait repeats until the answer changes."""
 
 Plain = dict[str, Any]
 
@@ -43,7 +43,7 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     shown: bool = False
     """True if the event is among those that show the violation."""
     times: int = 1
-    """The number of times that the same came in a row."""
+    """The number of consecutive repetitions."""
 
     @property
     def line(self) -> str:

@@ -25,7 +25,7 @@ CONVERGES_WITHIN = 33.0
 RETURNS = frozenset(("heal", "start", "resume"))
 """The actions of faults after which a node may come back."""
 NOTED = RETURNS | {DeleteTopics.op}
-"""The calls that the timeline takes. It takes all other events but answers."""
+"""The calls that the timeline reads, besides all other events but answers."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES))
@@ -42,7 +42,7 @@ _MAY_HAVE_CREATED = frozenset(
         Error.NOT_CONTROLLER,
     )
 )
-"""The errors after which a topic may have been created: none, no answer, or one that leaves it open."""
+"""The errors after which a topic may have been created: none, no answer, or an inconclusive one."""
 _IDS_EXPIRE = "transactional.id.expiration.ms"
 _EXPIRIES = frozenset(("producer.id.expiration.ms", _IDS_EXPIRE))
 """Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
@@ -133,7 +133,7 @@ class Timeline:
         self.settings = example.settings
         """The settings that the cluster was started with."""
         self.continues = bool(example.context)
-        """Whether another example prepared what this one acts on."""
+        """True if the example continues from what another one prepared."""
         self.spans: list[FaultSpan] = []
         self.witnessed: list[WitnessedFault] = []
         self.faults: list[FaultPhase] = []
@@ -145,7 +145,7 @@ class Timeline:
         self.version = 0
         self._injected: dict[str, WitnessedFault] = {}
         self.incarnations: dict[str, int] = {}
-        """Which incarnation of each node runs by now; those that are not in it run in their first, number 0."""
+        """The number of each node's current incarnation; nodes not listed are in their first one, number 0."""
         self._starts: dict[str, list[int]] = {}
         self._effects: dict[str | tuple[str, str], Effects] = {}
         self._events = events
@@ -327,7 +327,7 @@ class Timeline:
         return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
 
     def up_for(self, node: str, event: int) -> float:
-        """Return the seconds for which no fault had stood on a node by an event, as far as the kit watched; infinite if none
+        """Return the seconds without a fault on a node before an event, as far as the kit watched; infinite if none
         ever stood, negative while one stands."""
         back = self.last_return(node)
         return inf if back < 0 else self.watch_time(back, event, STARTS_WITHIN) if back <= event else -inf

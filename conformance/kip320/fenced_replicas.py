@@ -237,8 +237,7 @@ def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> 
 
 
 def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
-    """Check that a write with acks=all, right after the fenced follower fetched at the log end, neither counts it nor
-    waits for it."""
+    """Check that acks=all neither counts the fenced follower, which has just fetched at the log end, nor waits for it."""
     tempted = pairs.fetch_as_follower(end)
     free = pairs.produce(pairs.data.free, b"needs one", timeout_ms=AT_ONCE_MS)
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)

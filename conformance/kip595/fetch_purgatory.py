@@ -132,10 +132,11 @@ def delayed_fetches(
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
-    """Fetch at the log end with MaxWaitMs `most`, until one ends after `due` milliseconds, or `TRIES` did not.
+    """Fetch at the log end with MaxWaitMs `most`, until one ends after `due` milliseconds or after `TRIES` that did
+    not.
 
-    Fetches that an append ends by then say nothing, and are left out. `named` is the amount by which the high
-    watermark in the request is below the leader's; by default the request names none.
+    Fetches that an append ends by then say nothing, and are left out. `named` is the amount by which the high watermark
+    in the request is below the leader's; by default the request names none.
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):

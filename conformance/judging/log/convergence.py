@@ -103,7 +103,7 @@ def differs_by(story: PartitionStory) -> Evidence | None:
 def _had_time(story: PartitionStory) -> bool:
     """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was left.
 
-    A fault that was taken back is not left, even if it does not count as healed, which takes the full ISR that is in question
+    A fault that was undone is not left, even if it does not count as healed, which requires the very ISR in question
     here. A broker that is overdue to be up but not listed as alive had the time too.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)

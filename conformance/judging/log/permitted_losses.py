@@ -32,7 +32,7 @@ Moment = tuple[int, int]
 """A leader epoch, and the number of an event in it."""
 
 BEFORE_ALL = -1
-"""In place of an event: the beginning of the epoch."""
+"""The placeholder for the beginning of an epoch, instead of an event."""
 EPOCHS_OF_A_RESTART = 2
 """The epochs of a restart: the last ISR member is fenced, which leaves no leader, and then elected again."""
 
@@ -45,7 +45,7 @@ ELECTIONS = frozenset(
         LAST_KNOWN_LEADER,
     )
 )
-"""After one of these a former leader may be alone in its ISR and commit records that will be lost."""
+"""Elections after which a former leader may be alone in its ISR and commit records that will be lost."""
 
 
 class PermittedLoss(NamedTuple):
@@ -84,8 +84,7 @@ class PermittedLosses:
         among: frozenset[Evidence] | None = None,
         offset: float = inf,
     ) -> Evidence | None:
-        """Return the permission by which a record of the first moment may be gone at the second; None if there is
-        none.
+        """Return the permission to lose a record of the first moment by the second; None if there is none.
 
         A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
         """
@@ -94,7 +93,7 @@ class PermittedLosses:
         return next((loss.by for loss in chosen if self._was_on_no_more(loss.disks, first, second)), None)
 
     def election_between(self, first: Moment, second: Moment) -> Evidence | None:
-        """Return the permission by which a replica was elected that need not have all records; None if there is none."""
+        """Return the permission to elect a replica that need not have all records; None if there is none."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
 
     def _was_on_no_more(self, disks: int, first: Moment, second: Moment) -> bool:
@@ -201,10 +200,10 @@ class PermittedLosses:
         return frozenset(names.get(id, "") for seen in (before, *between) for id in seen.isr)
 
     def _lost_together(self, damaged: Sequence[tuple[str, FaultSpan]]) -> Iterator[PermittedLoss]:
-        """Yield the losses of what all of these ISR members lost.
+        """Yield the losses of records that all of these ISR members lost.
 
-        It is on no other replica if acks=all waited for no more of them, and the leader was one of them. Otherwise the leader
-        has it, unless a successor of which no answer tells was elected among them.
+        They are on no other replica if acks=all waited for no more of them, and the leader was one of them. Otherwise
+        the leader has them, unless an undescribed successor was elected among them.
         """
         disks, event = len(damaged), min(span.began for _, span in damaged)
         above = max(self._log_end_left(node, span) for node, span in damaged)

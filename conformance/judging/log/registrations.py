@@ -63,12 +63,12 @@ class EpochRegistrations:
         return self._by_epoch.get(epoch)
 
     def last_before(self, epoch: int) -> EpochRegistration | None:
-        """Return the registration of the newest lower epoch that was described; None for none."""
+        """Return the registration of the newest described epoch below this one; None without one."""
         lower = [one for one in self._epochs if one < epoch]
         return self._by_epoch[lower[-1]] if lower else None
 
     def newest_at(self, event: int) -> Described | None:
-        """Return the last description of the newest epoch that was known at an event; None if none was known."""
+        """Return the last description of the newest epoch known at an event; None if none was known."""
         known = self.described[: bisect_left(self.described, event, key=by_event)]
         return max(known, key=lambda one: (one.epoch, one.event), default=None)
 

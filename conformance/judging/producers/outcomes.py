@@ -118,7 +118,7 @@ InTransaction = tuple[Transaction, OffsetCommitResult]
 
 
 def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
-    """Judge that the offset shown at rest is the last one that was written in a committed transaction."""
+    """Judge that the offset at rest is the last one written in a committed transaction."""
     seen = sorted((one for one in partition.committed if partition.is_at_rest(one)), key=lambda one: one.stable)
     groups = {one.group: one for one in seen}
     own = [(t, one) for t in transactions for one in t.offsets if f"{one.topic}-{one.partition}" == partition.name]

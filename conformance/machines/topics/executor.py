@@ -46,8 +46,7 @@ SIZES_AT_REST = (100, 5_000)
 
 
 class TopicsExecutor(TopicAdministration[do.TopicsStep]):
-    """The executor of administration of up to three topics, the brokers' configuration and one group's, on three
-    brokers."""
+    """The executor of steps on up to three topics, the brokers' configuration and one group's, on three brokers."""
 
     def __init__(self, bench: Bench) -> None:
         self._anchor = _anchor(bench)
