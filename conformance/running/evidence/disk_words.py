@@ -1,5 +1,6 @@
 """The description of the nodes' disks, reduced to the lines that concern a violation."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from history.subjects import Subject, names_of_kind
@@ -8,6 +9,8 @@ DISK_LINES = 14
 """The most lines that a report shows of the disks."""
 BATCHES = 4
 """The most batches of one replica: those that concern the subjects, or else the last ones."""
+
+_BATCH, _OTHERS = re.compile(r" {6}\d"), re.compile(r" {6}and (\d+) of others")
 
 
 def disk_lines_about(disk: str, subjects: Collection[Subject]) -> list[str]:
@@ -35,9 +38,11 @@ def _replicas(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 def _chosen(lines: Sequence[str], needles: Sequence[str]) -> Iterator[str]:
     """Yield the first line, and the batches that name one of these, or else the last ones."""
     yield lines[0]
-    batches = [line for line in lines[1:] if line.startswith("      ")]
+    batches = [line for line in lines[1:] if _BATCH.match(line)]
+    others = sum(int(found[1]) for line in lines[1:] if (found := _OTHERS.match(line)))
     about = [line for line in batches if any(needle in line for needle in needles)] or batches
     kept = about[-BATCHES:]
     yield from kept
-    if left_out := len(batches) - len(kept):
+    yield from (line for line in lines[1:] if line.startswith("      then "))
+    if left_out := len(batches) + others - len(kept):
         yield f"      ({left_out} more batches)"

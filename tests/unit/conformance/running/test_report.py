@@ -178,6 +178,12 @@ def test_the_batches_are_those_of_the_subjects_or_the_last(about: list[Subject],
     assert found[-1] == f"      ({20 - len(kept)} more batches)"
 
 
+def test_what_the_description_left_out_counts_and_a_torn_end_is_kept() -> None:
+    lines = ["broker-1 t-0: 0 to 9", "    0.log, 5 bytes", "      8-8 of epoch 3: 'a'", "      and 20 of others"]
+    torn = "      then 7 bytes that are no batch: too short"
+    assert disk_lines_about("\n".join([*lines, torn]), [])[1:] == [lines[2], torn, "      (20 more batches)"]
+
+
 # --- the course
 
 
