@@ -169,7 +169,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
         if passed.excuse:
             yield Excuse(passed.excuse, case)
         else:
-            yield Finding(False, case, (passed.event.n,), passed.event.what)
+            yield Finding(False, case, (passed.event.n,), f"it did not come in time: {passed.event.what}")
 
     return bound_is_kept
 
@@ -344,7 +344,12 @@ def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
             elif "trouble" in event.detail:
                 yield Excuse(NOT_READ, owed.case)
             else:
-                yield Finding(False, owed.case, (event.n,), f"no successor in {waited:g} s after {event.fault}")
+                yield Finding(
+                    False,
+                    owed.case,
+                    (event.n,),
+                    f"no successor was elected within {waited:g} s after {event.fault} of {event.node}",
+                )
 
     return successor_is_elected
 

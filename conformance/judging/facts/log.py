@@ -1,7 +1,7 @@
 """Facts about a partition: its log, its leader and its replicas, by single requests and their answers (KIP-101, KIP-320)."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 import msgspec
@@ -272,3 +272,16 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class BesideFailedDirectory(Exchange, frozen=True, gc=False):
     """A replica in another directory of a broker with a failed log directory, by DescribeLogDirs."""
+
+
+def say_epochs(entries: Iterable[tuple[int, int | None]]) -> str:
+    """Return leader epochs with their start offsets in words."""
+    words = (f"epoch {epoch} {'missing' if start is None else f'from {start}'}" for epoch, start in entries)
+    return ", ".join(words) or "without entries"
+
+
+def say_divergence(diverging: tuple[int, int] | None) -> str:
+    """Return the answer to a fetch in words: where it diverges, if it does."""
+    return (
+        "answered no divergence" if diverging is None else f"answered that epoch {diverging[0]} ends at {diverging[1]}"
+    )

@@ -22,7 +22,9 @@ def descriptions_agree(story: DescriptionStory) -> Iterator[Finding]:
         if shown not in known:
             known.add(shown)
             wrong = _contradiction_in(one.said)
-            yield Finding(not wrong, case, (one.event,), f"{one.node}: {wrong}" if wrong else "", "contradiction")
+            yield Finding(
+                not wrong, case, (one.event,), f"{one.node} described that {wrong}" if wrong else "", "contradiction"
+            )
 
 
 def _compared_fields(said: Described) -> tuple[str, tuple[object, ...]]:

@@ -63,9 +63,11 @@ class Shown(NamedTuple):
         return self.last.event, self.fetch.event
 
     def __str__(self) -> str:
-        wanted = sorted({(one.offset, one.epoch) for one in self.legal})
-        found = (self.fetch.offset, self.fetch.epoch)
-        return f"{self.fetch.node} shows {found} for {self.fetch.group}, committed was {wanted}"
+        wanted = " or ".join(f"{o} of epoch {e}" for o, e in sorted({(one.offset, one.epoch) for one in self.legal}))
+        found = f"offset {self.fetch.offset} of epoch {self.fetch.epoch}" if self.fetch.offset >= 0 else "no offset"
+        return (
+            f"{self.fetch.node} answered OffsetFetch of {self.fetch.group} with {found}, after {wanted} was committed"
+        )
 
 
 @log_judge("KIP101-INV-19", "committed")

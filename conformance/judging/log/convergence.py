@@ -15,11 +15,12 @@ from conformance.judging.excuses import (
     NOT_AT_REST,
     Evidence,
 )
-from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk
+from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk, say_epochs
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
+from conformance.judging.log.records import first_difference
 from conformance.judging.log.registrations import EpochRegistrations
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
@@ -215,7 +216,7 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
             continue
         by, low = (led[0].event,), max(led[0].log_start, other.log_start, *_cache_starts(story, led[0], other))
         mine, theirs = ([batch for batch in held.batches if low <= batch[1] < end.below] for held in (led[0], other))
-        shown = "" if mine == theirs else f"on disk from {low} on: {led[0].node} {mine}, {other.node} {theirs}"
+        shown = "" if mine == theirs else f"on disk {first_difference(led[0].node, mine, other.node, theirs)}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         # A replica learns the leader epochs of batches that it fetches again, not of those that it kept.
         if EPOCH_CACHE_LOST in {damage.damage_at(held.node, held.event) for held in (led[0], other)}:
@@ -225,7 +226,8 @@ def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         shown = (
             ""
             if maps[0] == maps[1]
-            else f"epochs with records from {low} on: {led[0].node} {maps[0]}, {other.node} {maps[1]}"
+            else f"{led[0].node} has the leader epoch cache {say_epochs(maps[0].items())} from offset {low} on, and {other.node} "
+            f"{say_epochs(maps[1].items())}"
         )
         yield Finding(maps[0] == maps[1], "maps", by, shown, "stuck")
 
@@ -269,7 +271,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             # A replica that is back at the epoch at which it left had nothing to truncate.
             yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
-            shown = f"{node} did not converge: ISR {say(end.look.isr)} of {say(end.look.replicas)} {differs}"
+            shown = f"{node} did not converge, with ISR {say(end.look.isr)} of the replicas {say(end.look.replicas)}; {differs}"
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
         else:

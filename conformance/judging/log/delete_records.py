@@ -80,7 +80,10 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
     for read in story.reads if story.deletions else ():
         if read.log_start > starts.highest_explained(read.event) and (one := (read.node, read.log_start)) not in known:
             known.add(one)
-            shown = f"{read.node} starts at {read.log_start}, DeleteRecords went up to {starts.highest_explained(read.event)}"
+            shown = (
+                f"{read.node} starts at {read.log_start}, although DeleteRecords went only up to "
+                f"{starts.highest_explained(read.event)}"
+            )
             yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
 
 
@@ -109,7 +112,7 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
         if lower and permission is not None:
             yield Excuse(permission, "log-start")
         elif lower:
-            shown = f"{read.node} starts at {read.log_start}, records below {low} were deleted"
+            shown = f"{read.node} starts at {read.log_start}, although records below {low} were deleted"
             label = "deleted-record-returned" if returned else "log-start-regression"
             yield Finding(False, "log-start", by, shown, label)
         elif permission is None and (read.node, low) not in known:

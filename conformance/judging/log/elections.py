@@ -68,7 +68,7 @@ class _Waiting:
 
     def __str__(self) -> str:
         return (
-            f"{self.since.node} named leader {self.since.leader} at {self.since.epoch} with the ISR {say(self.since.isr)}, "
+            f"{self.since.node} named leader {self.since.leader} at epoch {self.since.epoch} with the ISR {say(self.since.isr)}, "
             f"and no leader acted for {self.within:g} s"
         )
 
@@ -214,5 +214,5 @@ def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | Non
 
 
 def _in_words(before: EpochRegistration, elected: int) -> str:
-    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {before.last_known}"
-    return f"{elected} leads at {before.epoch + 1}; without a leader at {before.epoch}: {known}"
+    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {say(before.last_known)}"
+    return f"replica {elected} leads at epoch {before.epoch + 1}; before, at epoch {before.epoch}, there was no leader: {known}"

@@ -11,6 +11,7 @@ from conformance.judging.facts.log import (
     EpochEndOffset,
     ErrorResponse,
     FetchResult,
+    say_divergence,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -101,7 +102,7 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
     yield from _listed_positions(story, own_logs)
     for one, own in _out_of_range(story, own_logs):
         if _is_valid(own, one.position, one.last) and 0 <= own.start <= one.position:
-            shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
+            shown = f"{one.node} called offset {one.position} after epoch {one.last} out of range; its log starts at {own.start}"
             yield Finding(False, _role(story, one), (one.event,), shown, "false-truncation")
     yield from _lookups(story, own_logs)
     yield from _given_positions(story)
@@ -123,8 +124,8 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
         if (excuse := permission or damage.damage_at(read.node, read.event)) is not None:
             yield Excuse(excuse, "fetch")
         else:
-            record = f"({read.fetch_offset - 1}, epoch {read.last})"
-            shown = f"{given.node} gave a consumer {record}, and {read.node} said {read.diverging}"
+            record = f"offset {read.fetch_offset - 1} of epoch {read.last}"
+            shown = f"{given.node} gave a consumer {record}, and {read.node} {say_divergence(read.diverging)}"
             yield Finding(False, "fetch", (given.event, read.event), shown, "false-truncation")
 
 
@@ -181,7 +182,8 @@ def _valid_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tup
             shown = (
                 ""
                 if read.diverging is None
-                else f"{read.node} holds ({read.fetch_offset - 1}, epoch {read.last}) and said {read.diverging}"
+                else f"{read.node} holds offset {read.fetch_offset - 1} of epoch {read.last}, and "
+                f"{say_divergence(read.diverging)}"
             )
             finding = Finding(read.diverging is None, "fetch", (read.event,), shown, "false-truncation")
             yield _role(story, read), finding
@@ -217,7 +219,10 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
         before = own.batch_at(read.fetch_offset - 1)
         if given is not None and given.event < read.asked and before is not None and before.epoch < read.last:
             held = read.diverging is None or read.diverging[1] >= read.fetch_offset
-            shown = f"{read.node} holds {before}; asked at {read.fetch_offset} with {read.last}: {read.diverging}"
+            shown = (
+                f"{read.node} holds {before}; asked from {read.fetch_offset} after {read.last}, it "
+                f"{say_divergence(read.diverging)}"
+            )
             yield Finding(held, _role(story, read), (given.event, read.event), shown, "false-truncation")
 
 
@@ -272,7 +277,7 @@ def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Claim
     """
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):
-        shown = f"{one.node} called ({one.position}, epoch {one.last}) out of range, its log starts at {own.start}"
+        shown = f"{one.node} called offset {one.position} after epoch {one.last} out of range; its log starts at {own.start}"
         known = leads(one) or (bool(own.held) and own.held[-1].epoch >= one.last)
         if one.position < own.low or (leads(one) and one.last > one.cur):
             yield Finding(True, "range-error", (one.event,))

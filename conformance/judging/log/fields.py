@@ -6,6 +6,7 @@ from conformance.judging.excuses import RISEN
 from conformance.judging.facts.log import FetchResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.story import PartitionStory, log_judge
+from protocol.words import say
 
 Replicas = tuple[int, ...]
 
@@ -20,18 +21,28 @@ def states_of_a_partition_agree(story: PartitionStory) -> Iterator[Finding]:
         if not wrong and seen.epoch == last:
             continue
         last = seen.epoch
-        yield Finding(not wrong, "partition", (seen.event,), f"{seen.node}: {wrong}" if wrong else "", "contradiction")
+        yield Finding(
+            not wrong,
+            "partition",
+            (seen.event,),
+            wrong and f"{seen.node} says that {wrong}",
+            "contradiction",
+        )
 
 
 def contradiction(leader: int, isr: Replicas, replicas: Replicas, eligible: Replicas = ()) -> str:
     """Say which of a partition's fields contradict each other; empty if none do."""
     if leader >= 0 and leader not in replicas:
-        return f"leader {leader} is none of the replicas {replicas}"
+        return f"leader {leader} is none of the replicas {say(replicas)}"
     if leader >= 0 and leader not in isr:
-        return f"leader {leader} is not in the ISR {isr}"
+        return f"leader {leader} is not in the ISR {say(isr)}"
     if {*isr} & {*eligible}:
-        return f"the ISR {isr} and the eligible leader replicas {eligible} have replicas in common"
-    return "" if {*isr, *eligible} <= {*replicas} else f"ISR {isr} and eligible {eligible} of the replicas {replicas}"
+        return f"the ISR {say(isr)} and the eligible leader replicas {say(eligible)} have replicas in common"
+    return (
+        ""
+        if {*isr, *eligible} <= {*replicas}
+        else f"the ISR {say(isr)} or the eligible leader replicas {say(eligible)} are not among the replicas {say(replicas)}"
+    )
 
 
 @log_judge("GEN-06", "reads")
@@ -46,7 +57,7 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
             known.add(offsets)
             yield Finding(True, "offsets", (read.event,))
         else:
-            wrong = f"{read.node}: log start, LSO, HW, log end in disorder: {shown}"
+            wrong = f"{read.node} answered log start, LSO, HW and log end out of order: {say(shown)}"
             if 0 <= read.last_stable_offset < read.log_start:
                 wrong += "; the last stable offset is below the log start"
             yield from _disorder(story.reads, place, wrong)

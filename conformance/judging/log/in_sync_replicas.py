@@ -59,7 +59,7 @@ def _membership(held: bool, case: str, seen: PartitionAtBroker) -> Finding:
     shown = (
         ""
         if held
-        else f"{seen.node}: leader {seen.leader} at {seen.epoch}, ISR {say(seen.isr)} of {say(seen.replicas)}"
+        else f"{seen.node} named leader {seen.leader} at epoch {seen.epoch}, with ISR {say(seen.isr)} of {say(seen.replicas)}"
     )
     return Finding(held, case, (seen.event,), shown)
 
@@ -301,7 +301,7 @@ def _of_write(
 ) -> Iterator[Finding]:
     small, shown = (
         _is_small(before, least),
-        f"{write.node} answered {say_error(write.error)} with the ISR {say(before.isr)}",
+        f"{write.node} answered a write with acks=all with {say_error(write.error)} while the ISR was {say(before.isr)}",
     )
     if write.error == NONE and after is not None:
         small_after = _is_small(after, least)

@@ -13,6 +13,7 @@ from conformance.judging.facts.log import (
     ProduceResult,
     RegisteredPartition,
     ReplicaOnDisk,
+    say_epochs,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -25,7 +26,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER, FaultSpan
 from protocol.codes import Error
-from protocol.words import say, say_error
+from protocol.words import say_error
 
 FENCES = frozenset((Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH))
 COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT))
@@ -53,7 +54,8 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         first = min(entries[0][1], highest_start) if entries else 0
         low = max(disk.log_start, starts.get(disk.node, 0), first)
         held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
-        shown = f"{disk.node} has the entries {say(list(entries))} and (offset, epoch) {say(held)} from {low} on"
+        shown = f"{disk.node} has the leader epoch cache {say_epochs(entries)}, and from offset {low} on batches of "
+        shown += say_epochs([(epoch, base) for base, epoch in held])
         rising = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(entries))
         if len(entries) > 1:
             yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")
@@ -104,7 +106,11 @@ def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Claim]:
         if (before.faults != seen.faults or before.epoch != seen.epoch) and _may_differ(story, before, seen)
     ]
     for before, seen in sorted(pairs, key=lambda pair: pair[1].event):
-        shown = "" if seen.epoch >= before.epoch else f"{seen.node} said epoch {before.epoch}, then {seen.epoch}"
+        shown = (
+            ""
+            if seen.epoch >= before.epoch
+            else f"{seen.node} answered Metadata with epoch {before.epoch}, then with {seen.epoch}"
+        )
         yield Finding(seen.epoch >= before.epoch, "answers", (before.event, seen.event), shown, "epoch-regression")
     yield from _fences_never_fall(story)
 
@@ -152,7 +158,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
             shown = (
                 ""
                 if leader == seen.leader
-                else f"epoch {seen.epoch}: leader {leader}, then {seen.leader} by {seen.node}"
+                else f"{seen.node} named {seen.leader} as the leader at epoch {seen.epoch}, at which {leader} had been named"
             )
             yield Finding(leader == seen.leader, "metadata", (event, seen.event), shown)
     for refusal in story.errors:
@@ -160,7 +166,10 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
             epoch, named = refusal.hint
             event, leader = first.setdefault(epoch, (refusal.event, named))
             if event != refusal.event:
-                shown = f"epoch {epoch}: leader {leader}, {named} by a Fetch to {refusal.node}"
+                shown = (
+                    f"{refusal.node} answered a Fetch with {named} as the leader at epoch {epoch}, at which "
+                    f"{leader} had been named"
+                )
                 yield Finding(leader == named, "hint", (event, refusal.event), shown)
 
 
@@ -199,7 +208,9 @@ Described = PartitionAtBroker | RegisteredPartition
 
 
 def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
-    shown = f"{seen.node}: leader {before.leader} at {before.epoch}, then {seen.leader} at {seen.epoch}"
+    shown = (
+        f"{seen.node} named leader {before.leader} at epoch {before.epoch}, then {seen.leader} at epoch {seen.epoch}"
+    )
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
 
@@ -242,7 +253,7 @@ def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Fin
         ended = crash.ended if crash.effects.fails_writes else crash.witnessed
         back = next((read for read in story.reads if read.asked > ended and _leads(story, read, crash)), None)
         if back is not None and not any(crash.began < one.ended and one.began < back.event for one in disturbed):
-            shown = f"{back.node} led at epoch {led}, crashed, and leads at {back.cur}"
+            shown = f"{back.node} led at epoch {led}, crashed, and leads at epoch {back.cur} again"
             yield Finding(back.cur > led, "broker", (crash.began, back.event), shown, "epoch-regression")
 
 
@@ -402,7 +413,7 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
     answers += [one for one in story.errors if one.op == "fetch" and one.error == Error.UNKNOWN_LEADER_EPOCH]
     for one in answers:
         if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
-            shown = f"{one.node} answered a fetch at epoch {one.cur}, and {newest} is the newest that ever was"
+            shown = f"{one.node} served a fetch at epoch {one.cur}, although {newest} is the newest that any broker had"
             case = "consumer" if leadership.leaders.get(newest) == one.node else "follower"
             yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
 
@@ -424,7 +435,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
         if proof and not replicas.was_always_replica(refusal.node, refusal.event):
             yield Excuse(REASSIGNED, _case(story, op, refusal))
         elif proof:
-            shown = f"{refusal.node} refused epoch {refusal.cur} with {say_error(refusal.error)}, and it is its own"
+            shown = f"{refusal.node} refused a request at epoch {refusal.cur}, its own, with {say_error(refusal.error)}"
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 
 
@@ -455,5 +466,5 @@ def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
             yield Excuse(REASSIGNED, case)
             continue
         fine = isinstance(one, ErrorResponse)
-        shown = "" if fine else f"{one.node} answered a request at epoch {one.cur}, which it had passed"
+        shown = "" if fine else f"{one.node} served a request at epoch {one.cur}, though it knew a later one"
         yield Finding(fine, case, (proof, one.event), shown, "fence-leak")

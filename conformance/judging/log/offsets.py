@@ -15,6 +15,8 @@ from conformance.judging.facts.log import (
     EpochEndOffset,
     FetchResult,
     OffsetLookup,
+    say_divergence,
+    say_epochs,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -24,7 +26,6 @@ from conformance.judging.log.responding_replica import Life, ReplicaLog, Replica
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
-from protocol.words import say
 
 # --- watermark and log start
 
@@ -38,12 +39,16 @@ def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Fi
         key = (read.node, read.cur, read.incarnation)
         if (last := _known_before(read, marks.setdefault(key, []))) is not None:
             held = read.high_watermark >= last.high_watermark
-            shown = "" if held else f"{last.high_watermark} then {read.high_watermark} on {read.node}"
+            shown = (
+                ""
+                if held
+                else f"{read.node} answered the high watermark {last.high_watermark}, then {read.high_watermark}"
+            )
             if not held or story.disturbed_between(last.event, read.event):
                 yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
         if (last := _known_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
             held = read.log_start >= last.log_start
-            shown = "" if held else f"{last.log_start} then {read.log_start} on {read.node}"
+            shown = "" if held else f"{read.node} answered the log start {last.log_start}, then {read.log_start}"
             if not held or story.disturbed_between(last.event, read.event) or _trimmed_between(story, last, read):
                 yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
         if not marks[key] or read.high_watermark >= marks[key][-1].high_watermark:
@@ -75,7 +80,9 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
             yield from (Excuse(RISEN, case) for case in _disordered_cases(read))
             continue
         disturbed = story.disturbed_between(last, read.event)
-        shown = f"{read.node}: log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
+        shown = (
+            f"{read.node} answered log start {read.log_start}, HW {read.high_watermark}, LSO {read.last_stable_offset}"
+        )
         wrong = _disordered_cases(read)
         if read.full:
             ordered = "log" not in wrong
@@ -87,7 +94,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
         # Only if one follows the other at once: in between, the node's log may start over.
         together = one.node == two.node and two.asked == one.event + 1
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
-            shown = f"earliest {one.offset}, latest {two.offset}"
+            shown = f"{two.node} listed the earliest offset {one.offset} and the latest {two.offset}"
             yield Finding(one.offset <= two.offset, "listed", (two.event,), shown)
     yield from (latest.judge("listed") for latest in _latest(story))
 
@@ -188,11 +195,14 @@ def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Fin
     known = [end for end in ends if end.end >= 0]
     for one, two in pairwise(known):
         if one.asked_epoch < two.asked_epoch:
-            shown = f"epoch {one.asked_epoch} ends at {one.end}, {two.asked_epoch} at {two.end}"
+            shown = (
+                f"{two.node} answered that epoch {one.asked_epoch} ends at {one.end}, and epoch {two.asked_epoch} "
+                f"at {two.end}"
+            )
             yield Finding(one.end <= two.end, "vector", (one.event, two.event), shown)
     newest = [end for end in known if leader is not None and end.asked_epoch == leader.cur]
     if leader is not None and newest:
-        shown = f"the newest epoch, {leader.cur}, ends at {newest[-1].end}, the log at {leader.log_end}"
+        shown = f"{leader.node} answered that its epoch {leader.cur} ends at {newest[-1].end}, and its log at {leader.log_end}"
         fine = newest[-1].end == leader.log_end >= leader.high_watermark
         yield Finding(fine, "vector", (newest[-1].event, leader.event), shown)
 
@@ -245,7 +255,8 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         shown = (
             ""
             if (end.epoch, end.end) == expected
-            else f"{end.node} said {say((end.epoch, end.end))} of epoch {end.asked_epoch}, {expected} by its log: {entries}"
+            else f"{end.node}, asked about epoch {end.asked_epoch}, answered that epoch {end.epoch} ends at {end.end}; its log, "
+            f"{say_epochs(entries)}, ends epoch {expected[0]} at {expected[1]}"
         )
         for case in cases:
             yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
@@ -302,7 +313,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
         own = own_logs.log_of_responder(read)
         epoch, end = read.diverging
         case = "leader" if leads(read) else "follower"
-        shown = f"{read.node}, asked with {read.last} at {read.fetch_offset}, said {say(read.diverging)}"
+        shown = f"{read.node}, asked from {read.fetch_offset} after epoch {read.last}, {say_divergence(read.diverging)}"
         if epoch > read.last:
             yield Finding(False, case, (read.event,), f"{shown}: a later epoch")
         elif own is not None:

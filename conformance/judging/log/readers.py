@@ -58,7 +58,13 @@ def _judge_delivery(
     elif _skips_a_record(own, max(position, read.log_start), first):
         yield Finding(False, case, by, f"{shown}, which holds {own.batch_at(position)}", "poll-skip")
     elif before is not None and before.epoch != kept[-1][1]:
-        yield Finding(False, case, by, f"{shown}, which holds {before} and not {kept[-1]}", "silent-truncation")
+        yield Finding(
+            False,
+            case,
+            by,
+            f"{shown}, which holds {before}, and the reader offset {kept[-1][0]} of epoch {kept[-1][1]}",
+            "silent-truncation",
+        )
 
 
 def _skips_a_record(own: ReplicaLog, position: int, first: int) -> bool:
@@ -83,7 +89,7 @@ def _rewound(
     common = next((offset for offset, epoch, value in kept if _lacks(own, offset, epoch, answer.cur)), -1)
     if common < 0:
         common = kept[-1][0] + 1 if kept else 0
-    shown = f"{step.reader} goes back to {step.to}, {answer.node} has {common} in common with it"
+    shown = f"{step.reader} went back to offset {step.to} by the answer of {answer.node}, with which it agrees up to {common}"
     if _single(story):
         yield Finding(step.to == common, case, (answer.event, step.event), shown)
     else:

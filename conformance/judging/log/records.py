@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations, islice, pairwise
+from itertools import accumulate, combinations, islice, pairwise, zip_longest
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
                 known, held = first.setdefault(("last", batch.last, batch.epoch), (read, batch))
             case = "replicas" if known.node != read.node else "time"
             if held != batch:
-                shown = f"{known.node} held {held}, {read.node} {batch}"
+                shown = f"{known.node} returned {held}, and {read.node} {batch}"
                 yield Finding(False, case, (known.event, read.event), shown, "divergent-prefix")
             elif case not in again and (
                 known.node != read.node or story.timeline.fault_between(known.event, read.event)
@@ -96,7 +96,7 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
             shown = (
                 ""
                 if mine == theirs
-                else f"{one.node} and {other.node} share offset {shared}, but hold {in_words(mine)} and {in_words(theirs)}"
+                else f"{first_difference(one.node, mine, other.node, theirs)}, and both the same batch at offset {shared}"
             )
             yield Finding(mine == theirs, "prefix", (one.event, other.event), shown, "divergent-prefix")
 
@@ -125,9 +125,17 @@ def _differ_at_one_epoch(mine: list[ReplicaBatch], theirs: list[ReplicaBatch]) -
     return any(held.get((batch.base, batch.epoch), batch) != batch for batch in theirs)
 
 
-def in_words(batches: Sequence[object]) -> str:
-    """Return a description of batches, joined to one list."""
-    return ", ".join(map(str, batches)) or "nothing"
+def first_difference(one: str, mine: Sequence[object], other: str, theirs: Sequence[object]) -> str:
+    """Return the first batches, as read or as on disk, in which the logs of two nodes differ."""
+    mine_first, theirs_first = next(pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1])
+    return f"{one} holds {_batch(mine_first)} where {other} holds {_batch(theirs_first)}"
+
+
+def _batch(batch: object) -> str:
+    if isinstance(batch, tuple):
+        base, last, epoch, digest = batch
+        return f"{base}-{last} of epoch {epoch} (digest {digest[:8]})"
+    return "nothing" if batch is None else str(batch)
 
 
 @log_judge("KIP101-INV-03", "full_reads", "on_disk")
@@ -138,7 +146,13 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
         epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
         if len(epochs) > 1:
             fine = all(one <= two for one, two in pairwise(epochs))
-            yield Finding(fine, "replica", (log.event,), f"epochs on {log.node}: {say(epochs)}", "epoch-regression")
+            yield Finding(
+                fine,
+                "replica",
+                (log.event,),
+                f"{log.node} holds batches of the epochs {say(epochs)}, one after the other" if not fine else "",
+                "epoch-regression",
+            )
 
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
@@ -161,7 +175,7 @@ def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Cl
             if mine == theirs and high < inf and _within(low, inf, one) != _within(low, inf, other):
                 yield Excuse(EPOCHS_LOST, "replicated")
             if mine or theirs:
-                shown = "" if mine == theirs else f"{one.node}: {in_words(mine)}, {other.node}: {in_words(theirs)}"
+                shown = "" if mine == theirs else first_difference(one.node, mine, other.node, theirs)
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 
@@ -301,9 +315,15 @@ def loss_in(
         now = batch.value_at(offset) if batch is not None else None
         if (now is not None or not is_compacted) and now != value:
             what = f"{value_in_words(now)} in {batch}" if now is not None else "nothing"
-            return f"offset {offset} was acknowledged with {value_in_words(value)}, {read.node} at epoch {read.cur} has {what}"
+            return (
+                f"{read.node}, leader at epoch {read.cur}, has {what} at offset {offset}, which was acknowledged "
+                f"with {value_in_words(value)}"
+            )
         if batch is not None and before is not None and batch.epoch != before.epoch:
-            return f"offset {offset} was acknowledged and kept in {before}, {read.node} at epoch {read.cur} has {batch}"
+            return (
+                f"{read.node}, leader at epoch {read.cur}, has offset {offset} in {batch}, which was acknowledged "
+                f"and kept in {before}"
+            )
         if batch is not None and now is not None:
             kept_as[write.event, offset] = batch
     return ""
@@ -415,7 +435,7 @@ def refused_writes_are_never_read(story: PartitionStory) -> Iterator[Finding]:
         if value is None or not story.full_reads or story.full_reads[-1].asked < write.event:
             continue
         by = places.get(value, story.full_reads[-1].event)
-        shown = f"{write.node} refused {value_in_words(value)} with {say_error(write.error)}, and it was read"
+        shown = f"{write.node} refused a write of {value_in_words(value)} with {say_error(write.error)}, and served it"
         yield Finding(value not in places, "refused", (write.event, by), shown, "aborted-read")
 
 
@@ -453,7 +473,10 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
                     yield Excuse(permission, _case(known, one))
                 elif replaced:
                     before = f"{value_in_words(was)} of epoch {was_epoch} by {known.by}"
-                    shown = f"offset {offset}: {before}, then {value_in_words(value)} of {epoch} by {one.by}"
+                    shown = (
+                        f"a consumer was given {before} at offset {offset}, then {value_in_words(value)} of epoch "
+                        f"{epoch} by {one.by}"
+                    )
                     yield Finding(False, _case(known, one), (known.event, one.event), shown, "inconsistent-offsets")
                 elif permission is None and (
                     known.by != one.by or story.timeline.fault_between(known.event, one.event)

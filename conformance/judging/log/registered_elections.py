@@ -89,5 +89,7 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
 
 
 def _in_words(before: Word, after: Word) -> str:
-    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {before.last_known}"
-    return f"the metadata log has {after.leader} as the leader at {after.epoch}; before, at {before.epoch}: {known}"
+    known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {say(before.last_known)}"
+    return (
+        f"the metadata log has leader {after.leader} at epoch {after.epoch}; before, at epoch {before.epoch}: {known}"
+    )

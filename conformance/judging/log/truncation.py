@@ -12,7 +12,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, PermittedLosses
-from conformance.judging.log.records import Acknowledged, in_words, loss_in, offsets_shown_by
+from conformance.judging.log.records import Acknowledged, loss_in, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -54,7 +54,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
             yield Excuse(excuse, case)
         if gone:
             phantom = any(batch in below for batch in gone)
-            shown = f"{read.node} had {in_words(gone)} and does not have it at epoch {read.cur}, though its leaders do"
+            shown = f"{read.node} had {', '.join(map(str, gone))} and does not have it at epoch {read.cur}, though its leaders do"
             yield Finding(False, case, by, shown, "phantom-truncation" if phantom else "")
         elif below or any(batch in shared for batch in had):
             yield Finding(True, case, by)

@@ -29,7 +29,10 @@ def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
     owners = {one.transactional_id for one in story.given}
     times = sum(one.transactional_id is None for one in story.given)
     fine = len(owners) == 1 and times <= 1
-    shown = f"producer id {story.name} was given to {say(sorted(map(str, owners)))}, {times} times without a transactional id"
+    shown = (
+        f"producer id {story.name} was given to {say(sorted(filter(None, owners)))}, and {times} "
+        "times without a transactional id"
+    )
     yield Finding(fine, "producer-ids", tuple(one.event for one in story.given), "" if fine else shown, "repeated-id")
 
 
@@ -62,7 +65,8 @@ def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
         rises = one.epoch >= least if one.producer_id == before.producer_id else one.producer_id not in former
         held, label = rises and one.epoch <= LAST_EPOCH, "epoch-beyond-last" if rises else "epoch-regression"
         shown = (
-            f"{story.name}: {one.by} answered {one.producer_id}/{one.epoch} after {before.producer_id}/{before.epoch}"
+            f"{one.by} of {story.name} answered producer {one.producer_id} at epoch {one.epoch}, after {before.producer_id} "
+            f"at epoch {before.epoch}"
         )
         yield Finding(held, "producer-epochs", (before.event, one.event), "" if held else shown, label)
 
@@ -106,7 +110,7 @@ def _compare(
         if differing and (excuse := _excuse(partition, id, follower, differing, states)):
             yield Excuse(excuse, case)
             continue
-        shown = f"leader {leader.node} has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
+        shown = f"{leader.node}, the leader, has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
         yield Finding(same, case, (leader.event, follower.event), "" if same else shown, "different-producer-state")
 
 

@@ -32,6 +32,7 @@ from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
 from conformance.judging.together import Together
 from protocol.codes import Error
+from protocol.words import say
 
 ALL = (TransactionStory, ProducerStory, PartitionStory)
 LATE = (Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
@@ -205,7 +206,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         yield Excuse(excuse, case)
     elif read is not None or not fine:
         by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
-        shown = "" if fine else f"{by} was acknowledged at {offsets}, and is at {copies}"
+        shown = "" if fine else f"{by} was acknowledged at the offsets {say(offsets)}, and is at {say(copies)}"
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
     else:
         yield from of_compacted(story, (case,))
