@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.core.checks import Claims, held_if
@@ -14,7 +15,7 @@ from conformance.judging.excuses import HOST_SLEPT
 from fixtures.starvation import STARVATION
 from history.events import Answer, AnyEvent, Call
 from protocol.codes import Error
-from protocol.groups import HeartbeatAnswer
+from protocol.groups import ConsumerGroupHeartbeat, HeartbeatAnswer
 from tests.support.fake_cluster import FakeCluster
 from tests.support.played_checks import ROW, Log, Play, check_of
 
@@ -107,7 +108,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 
 def ask(log: Log, error: Error, epoch: int = 1) -> HeartbeatAnswer:
-    request = {"group": "g", "member_id": "m", "member_epoch": epoch}
+    request = msgspec.to_builtins(ConsumerGroupHeartbeat("g", "m", epoch))
     made = HeartbeatAnswer(error=error, throttle_time_ms=0, version=1)
     return log.bench.tape.call("broker-1", "consumer_group_heartbeat", request, HeartbeatAnswer, lambda: made)
 
