@@ -143,7 +143,7 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
     expected = " or ".join(map(_error_name, sorted(kinds)))
-    return f"{one}, asked about {_item(one)}, answered {_error_name(one.error)} where {expected} was due"
+    return f"{one} about {_item(one)}, answered {_error_name(one.error)} where {expected} was due"
 
 
 def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
@@ -249,7 +249,7 @@ def _against(one: About, other: About, expected: Plain) -> str:
     names = [name for name in {**one.value, **expected} if one.value.get(name) != expected.get(name)]
     mine, theirs = ({name: value.get(name) for name in names} for value in (one.value, expected))
     how = "in a batch" if one.version == other.version else f"in v{other.version}"
-    return f"{one}, asked about {_item(one)}, answered {_text(mine)}, and {how} {_text(theirs)}"
+    return f"{one} about {_item(one)}, answered {_text(mine)}, and {how} {_text(theirs)}"
 
 
 def _error_name(code: int) -> str:

@@ -156,7 +156,7 @@ class About(msgspec.Struct, frozen=True):
         return _visible_fields(SWEPT[self.op], self.value, min(self.version, other.version))
 
     def __str__(self) -> str:
-        return f"{self.node} to {api_name(self.op)} v{self.version}"
+        return f"{self.node}, asked by {api_name(self.op)} v{self.version}"
 
 
 class SweepAtRest:
