@@ -200,7 +200,7 @@ def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
     costs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for item in items:
         if not (timed and isinstance(item.check, MachineCheck)) and not is_soak(item.check):
-            costs[item.cluster].append(cost_of(item.check))
+            costs[item.cluster].append(cost_of(item.check, item.label))
 
     def order(item: CheckItem) -> tuple[Any, ...]:
         machine, own = isinstance(item.check, MachineCheck), costs[item.cluster]
@@ -228,6 +228,8 @@ def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Also in a worker, which collects what all workers together run."""
+    if LISTING in session.config.stash:
+        session.config.stash[LISTING].expects([item for item in session.items if isinstance(item, CheckItem)])
     if SESSION in session.config.stash:
         works = [item.work for item in session.items if isinstance(item, CheckItem | SearchItem)]
         session.config.stash[SESSION].expects(works)
@@ -282,6 +284,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if SESSION in config.stash:
-        for line in config.stash[SESSION].summary():
-            terminalreporter.write_line(line)
+    lines = config.stash[SESSION].summary() if SESSION in config.stash else []
+    if LISTING in config.stash:
+        lines = list(config.stash[LISTING].forecast_lines(verbose=config.option.verbose > 0))
+    for line in lines:
+        terminalreporter.write_line(line)

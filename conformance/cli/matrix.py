@@ -1,5 +1,6 @@
 """`./kit matrix`: run the checks of each column in its own pytest, merge the shards, write the page; one exit code for all."""
 
+import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ from conformance.core.registry import every_check
 from conformance.judging.verdicts import Verdict
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
+from conformance.running.planning.forecast import HEAD, minutes
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
@@ -113,6 +115,9 @@ class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
     is_flag=True,
     help="run only rows that are violated in DIR/matrix, on the columns where they are, with another seed",
 )
+@click.option(
+    "--plan", is_flag=True, help="tell what would run, in which order, and how long it would take; run nothing"
+)
 @click.option("--archive", default="", metavar="DIR", help="add the run to this archive, and show trends")
 @deviations_option
 @form
@@ -126,6 +131,7 @@ def matrix(
     at_once: int,
     add: bool,
     again: bool,
+    plan: bool,
     archive: str,
     deviations: Sequence[str],
     form: Form,
@@ -149,6 +155,8 @@ def matrix(
         deviations=deviations_options(deviations),
         rest=[*rest, *deviations_options(deviations)],
     )
+    if plan:
+        return _print_plan(asked, (means or Means()).pytest)
     if means is None and find_spec("pyspark") is None:
         raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
     file = matrix_file(out, None)
@@ -259,16 +267,38 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
     return [column.selection[1] for column in columns if column.selection[0] == VERSION]
 
 
+def _print_plan(asked: MatrixOptions, command: Sequence[str]) -> int:
+    """Print the plan of each column, as pytest forecasts it, and how long all of them take; nothing is run."""
+    clocks = [0.0] * asked.at_once
+    for column in asked.columns.runs:
+        each = ["-vvv", "-n", str(max(1, workers() // asked.at_once))]
+        lines = _listed(asked.rest, column, [*command, *each]).splitlines()
+        shown = [line for line in lines[lines.index(HEAD) :] if line and " collected" not in line]
+        print_progress("\n".join([f"column {column.name}", *shown]))
+        lasts = [
+            int(found[1]) * 60 + int(found[2]) for line in shown if (found := re.search(r"about (\d+):(\d\d)", line))
+        ]
+        clocks[clocks.index(min(clocks))] += sum(lasts)
+    print_progress(f"in all about {minutes(max(clocks))}, {asked.at_once} columns at once, and the merge")
+    return EXIT_SATISFIED
+
+
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
+    _listed(rest, columns[0], [*command, "-q"])
+
+
+def _listed(rest: Sequence[str], column: ColumnRun, command: Sequence[str]) -> str:
+    """Return what pytest lists for a column. Raises WrongUse for options that it refuses."""
     if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
-    listing = [*command, "--collect-only", "-q", *rest, *columns[0].selection]
+    listing = [*command, "--collect-only", *rest, *column.selection]
     listed = subprocess.run(listing, capture_output=True, text=True, check=False)
     if listed.returncode:
         raise WrongUse(
             "\n".join([f"pytest refuses {' '.join(rest)!r}:", *(listed.stdout + listed.stderr).splitlines()[-12:]])
         )
+    return listed.stdout
 
 
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:

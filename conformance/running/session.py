@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import pytest
@@ -29,7 +29,10 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import PARTS, TimePlan, Work, plan_time
+from conformance.running.planning.budget import PARTS, TimePlan, Work, estimate_of, plan_time
+from conformance.running.planning.costs import off_lines, shipped_costs
+from conformance.running.planning.forecast import Item, Turn, forecast, plan_lines, sum_lines
+from conformance.running.planning.scheduling import units_for
 from conformance.running.probe.run import ProbeRun
 from conformance.running.profiles import MINUTES
 from conformance.running.recording.spent import spent_lines
@@ -41,6 +44,7 @@ from conformance.running.settings import Settings, make_writable, read_settings
 from fixtures.engine import ensure
 from fixtures.errors import WrongUse
 from fixtures.images import Image, newest_version, refuse_home, select_versions
+from fixtures.leases import workers
 from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
@@ -218,6 +222,7 @@ class ConformanceSession:
             *reach_lines(self.settings.out_dir),
             *verdict_lines(self._cells),
             *spent_lines(shards),
+            *([] if self._replay is not None else off_lines(shards, _estimates(), shipped_costs())),
             *left,
             *([hung] if hung else []),
         ]
@@ -247,12 +252,47 @@ class Listing:
         self.settings, wanted = _read_settings(config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
         self.labels = [_column_label(column.title, self.settings) for column in wanted]
+        self._turns: list[Turn] = []
+        self._workers = _workers_of(config)
 
     def selects(self, check: AnyCheck) -> bool:
         return _selects_check(self.settings, self._replay, check)
 
     def parts(self, check: AnyCheck) -> int:
         return _count_parts(self.settings, self._replay, check)
+
+    def expects(self, items: Sequence[Listed]) -> None:
+        """Forecast the run of these items, in the order in which they were collected."""
+        units = units_for([item.nodeid for item in items], self._workers, timed=self.settings.is_timed)
+        plan = plan_time(self.settings.profile, self.settings.minutes, [item.work for item in items], self._workers)
+        planned = [
+            Item(work=item.work, unit=unit, cluster=item.cluster) for item, unit in zip(items, units, strict=True)
+        ]
+        self._turns = forecast(planned, plan, self._workers)
+
+    def forecast_lines(self, *, verbose: bool) -> Iterator[str]:
+        """Yield how long the items would take; if `verbose` also when each of them would begin, and on which worker."""
+        yield from plan_lines(self._turns) if verbose else ()
+        yield from sum_lines(self._turns, self._workers) if self._turns else ()
+
+
+class Listed(Protocol):
+    """An item of pytest that lists a check."""
+
+    @property
+    def nodeid(self) -> str: ...
+
+    @property
+    def work(self) -> Work: ...
+
+    @property
+    def cluster(self) -> tuple[str, str]: ...
+
+
+def _workers_of(config: pytest.Config) -> int:
+    """Return the number of workers that pytest was asked for; without any, the checks run in one process."""
+    asked = config.getoption("numprocesses", None)
+    return workers() if asked in ("auto", "logical") else max(1, int(asked or 1))
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
@@ -290,6 +330,11 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
 def _is_whole(config: pytest.Config) -> bool:
     """True if the command line names whole folders or nothing, but no single file or check."""
     return all(Path(argument).is_dir() for argument in config.args)
+
+
+def _estimates() -> dict[str, float]:
+    """Return what each check takes if it was never measured."""
+    return {id: estimate_of(check) for id, check in every_check().items()}
 
 
 def _early_end(exitstatus: int, hung: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck
+from conformance.running.planning.costs import shipped_costs, version_in
 from conformance.running.profiles import MINUTES, Profile
 
 Kind = Literal["probe", "schedule", "soak", "machine", "rarest"]
@@ -32,7 +33,7 @@ EXPLORING = 0.75
 """The share of a machine's time under a clock for exploring; the rest is for shrinking and replays."""
 
 COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "machine": 120.0, "rarest": 0.0}
-"""Seconds that one check takes to meet its floors, measured on 3.9.2 and 4.3.1 in the quick profile on two cores.
+"""Seconds in which a check that was never measured meets its floors, those of its kind on 3.9.2 and 4.3.1 on two cores.
 
 A probe on a one-node cluster takes half its cost. A machine's cost is that of its opening and what follows from it.
 That of a soak of ten minutes includes boot, last round and rest.
@@ -61,9 +62,20 @@ def kind_of(check: AnyCheck) -> Kind:
     return "schedule" if check.schedule else "probe"
 
 
-def cost_of(check: AnyCheck) -> float:
-    """Return the estimated seconds in which a check meets all its floors, by kind and cluster; for a machine, those of
-    its opening."""
+def cost_of(check: AnyCheck, label: str = "") -> float:
+    """Return the seconds that a check takes on a column to meet all its floors, by default on the newest version; for a
+    machine, those of its opening. A check that was never measured is estimated."""
+    known = shipped_costs().seconds(check.id, version_in(label))
+    return estimate_of(check) if known is None else known
+
+
+def is_measured(check: AnyCheck) -> bool:
+    """True if the seconds of a check are known, and no estimate."""
+    return shipped_costs().seconds(check.id) is not None
+
+
+def estimate_of(check: AnyCheck) -> float:
+    """Return the estimated seconds of a check, by its kind and cluster."""
     if isinstance(check, Check) and not check.schedule and len(check.topology.members()) == 1:
         return COSTS["probe"] / 2
     return COSTS[kind_of(check)]

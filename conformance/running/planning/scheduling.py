@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import check_of_item, is_soak
 from conformance.core.topologies import adapt_topology
-from conformance.running.planning.budget import SEARCH, cost_of
+from conformance.running.planning.budget import SEARCH, cost_of, estimate_of
 
 if TYPE_CHECKING:
     import pytest
@@ -37,13 +37,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if not self._units:
             collected = list(self.collection)
-            wanted = share_count(collected, len(self.nodes), timed=self._timed)
-            found = units_of(
-                collected,
-                wanted,
-                lambda nodeid: cluster_of(nodeid, timed=self._timed),
-                lambda nodeid: weight_of(nodeid, timed=self._timed),
-            )
+            found = units_for(collected, len(self.nodes), timed=self._timed)
             self._units = dict(zip(collected, found, strict=True))
         return self._units[nodeid]
 
@@ -63,6 +57,16 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         """True if the worker already has the largest number of parts of machines that any worker must take."""
         taken = sum(_is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
         return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
+
+
+def units_for(nodeids: Sequence[str], workers: int, *, timed: bool) -> list[str]:
+    """Return the unit of each item for this many workers."""
+    return units_of(
+        nodeids,
+        share_count(nodeids, workers),
+        lambda nodeid: cluster_of(nodeid, timed=timed),
+        lambda nodeid: weight_of(nodeid, timed=timed),
+    )
 
 
 def units_of(
@@ -92,10 +96,10 @@ two, as measured on 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
 """
 
 
-def share_count(nodeids: Sequence[str], workers: int, *, timed: bool = True) -> int:
+def share_count(nodeids: Sequence[str], workers: int) -> int:
     """Return the number of shares into which the work is split. With schedules a few more boots don't matter;
     everything else takes minutes, and boots are much of that."""
-    longest = max((weight_of(nodeid, timed=timed) for nodeid in nodeids if not _is_alone(nodeid)), default=0)
+    longest = max((estimate_of(check_of_item(nodeid)) for nodeid in nodeids if not _is_alone(nodeid)), default=0.0)
     return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
 
 
@@ -105,7 +109,7 @@ MANY_SECONDS = 20
 
 def weight_of(nodeid: str, *, timed: bool = True) -> int:
     """Return the seconds that an item takes, rounded up; 1 under a clock for an item that is a unit of its own."""
-    return 1 if timed and _is_alone(nodeid) else ceil(cost_of(check_of_item(nodeid)))
+    return 1 if timed and _is_alone(nodeid) else max(1, ceil(cost_of(check_of_item(nodeid), label_of(nodeid))))
 
 
 def cluster_of(nodeid: str, *, timed: bool = True) -> str:
@@ -114,11 +118,16 @@ def cluster_of(nodeid: str, *, timed: bool = True) -> str:
     Soaks, searches for the rarest cases and, under a clock, machines are kept apart from other checks: `4.3.1 cluster
     soak`.
     """
-    label = nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
+    label = label_of(nodeid)
     if is_search(nodeid):
         return f"{label} search"
     own = " machine" if timed and _is_endless(nodeid) else " soak" if is_soak(check_of_item(nodeid)) else ""
     return f"{label} {adapt_topology(check_of_item(nodeid).topology, label).name}{own}"
+
+
+def label_of(nodeid: str) -> str:
+    """Return the column of an item, with its part if it is not the first: `4.3.1 part 2`."""
+    return nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
 
 
 def is_search(nodeid: str) -> bool:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 
 from conformance.campaign.plan import column_runs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped_rows
+from conformance.cli.matrix import matrix
+from conformance.cli.means import Means
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
@@ -341,3 +344,18 @@ def test_an_earlier_matrix_is_not_told_as_this_ones(kit: Kit, capsys: pytest.Cap
     capsys.readouterr()
     code = kit("--format", "json", "--add", versions=["3.8.1", "3.9.2"], v3_9_2=["violated"])
     assert json.loads(capsys.readouterr().out) == {"exit_code": code, "matrix": None, "columns": [], "verdicts": {}}
+
+
+def test_a_plan_says_what_would_run_on_each_column_and_starts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def prepare(versions: Sequence[str]) -> None:
+        raise AssertionError(versions)
+
+    asked = ["--kafka-version", "3.9.2", "--kafka-version", "4.3.1", "--requirement", "KIP320-FETCH-03", "--plan"]
+    code = matrix.main([*asked, "--out", str(tmp_path / "out")], standalone_mode=False, obj=Means(prepare=prepare))
+    text = capsys.readouterr().out
+    assert (code, list(tmp_path.iterdir())) == (0, [])
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("column ")] == ["3.9.2", "4.3.1"]
+    assert text.count("gw0     kip320.fencing.newer_epoch_is_unknown") == 2
+    assert "in all about 0:" in text

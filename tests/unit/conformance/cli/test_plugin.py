@@ -118,7 +118,7 @@ def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> N
     assert labels == {f"{version}+transaction.version=1" for version in ("3.9.2", "4.2.2", "4.3.1")}
     runs = [(key, list(items)) for key, items in groupby(listed, key=cluster)]
     assert len(runs) == len({key for key, _ in runs}), "a cluster is booted twice"
-    work = [sum(cost_of(KNOWN[check]) for check, _ in items) for _, items in runs]
+    work = [sum(cost_of(KNOWN[check], label) for check, label in items) for _, items in runs]
     assert work == sorted(work, reverse=True)
     for _, items in runs:
         machines = [isinstance(KNOWN[check], MachineCheck) for check, _ in items]
@@ -136,7 +136,7 @@ def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
     machines = [isinstance(KNOWN[check], MachineCheck) for check, _ in listed]
     assert machines == sorted(machines)
     runs = [list(items) for _, items in groupby(listed[: machines.index(True)], key=cluster)]
-    mean = [sum(cost_of(KNOWN[check]) for check, _ in items) / len(items) for items in runs]
+    mean = [sum(cost_of(KNOWN[check], label) for check, label in items) / len(items) for items in runs]
     assert mean == sorted(mean)
 
 
@@ -174,6 +174,15 @@ def test_a_machine_that_is_named_runs_for_each_row_that_it_sees(kit: Kit) -> Non
     """A hunt for one row goes on with the machines that see it, though a probe was written for it."""
     [(check, _)] = kit.listed("--requirement", "KIP320-FETCH-02", "--conformance-machines", "all")
     assert check.startswith("machines.log.")
+
+
+def test_a_listing_says_how_long_the_checks_would_take_and_with_v_when_each_begins(kit: Kit) -> None:
+    asked = ["--collect-only", CHECKS, "-n", "2", "--requirement", "KIP320-FETCH-02"]
+    _, text = kit.run(*asked)
+    assert "items: 1, " in text
+    assert " on 2\n" in text
+    _, text = kit.run(*asked, "-vv")
+    assert "gw0     kip320.fencing.older_epoch_is_fenced  (" in text
 
 
 def test_machines_can_be_chosen_by_name(kit: Kit) -> None:

@@ -36,7 +36,7 @@ def test_a_cluster_of_few_long_checks_is_split_too() -> None:
 
 def test_schedules_and_probes_are_weighed_as_they_last() -> None:
     schedule, probe = "conformance/kip101/power_loss.py::all_nodes_without_power", "conformance/kip320/fencing.py::"
-    assert weight_of(f"{schedule}[3.3.2]") > 5 * weight_of(f"{probe}older_epoch_is_fenced[3.3.2]")
+    assert weight_of(f"{schedule}[3.3.2]") > 5 * weight_of(f"{probe}newer_epoch_is_unknown[3.3.2]")
 
 
 class Worker:

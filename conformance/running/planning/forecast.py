@@ -1,0 +1,88 @@
+"""The forecast of a run: its items played on the workers by what they cost, without a cluster."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from conformance.core.registry import AnyCheck, every_check
+from conformance.running.planning.budget import TimePlan, Work, cost_of, is_measured
+from conformance.running.planning.costs import shipped_costs
+
+HEAD = " begins    takes  worker  check"
+"""The first line of a plan."""
+BOOT = 10.0
+"""Seconds that a worker needs for another cluster: the old one closed, the new one booted."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """An item as the scheduler hands it out: with the unit that one worker runs, and the cluster that it needs."""
+
+    work: Work
+    unit: str
+    cluster: tuple[str, str]
+
+    @property
+    def check(self) -> AnyCheck:
+        """The check of the item."""
+        return every_check()[self.work.check]
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """An item on a worker, with the seconds into the run at which it begins, and those that it takes."""
+
+    item: Item
+    worker: int
+    begins: float
+    seconds: float
+
+
+def forecast(items: Sequence[Item], plan: TimePlan, workers: int) -> list[Turn]:
+    """Return when and where each item begins; 0 seconds for one that the clock leaves no time."""
+    units: defaultdict[str, deque[Item]] = defaultdict(deque)
+    for item in items:
+        units[item.unit].append(item)
+    waiting, clocks, clusters = deque(units.values()), [0.0] * workers, [("", "")] * workers
+    turns: list[Turn] = []
+    while waiting:
+        worker = clocks.index(min(clocks))
+        for item in waiting.popleft():
+            clocks[worker] += BOOT * (item.cluster != clusters[worker])
+            clusters[worker] = item.cluster
+            seconds = _seconds_of(item, plan, clocks[worker])
+            turns.append(Turn(item=item, worker=worker, begins=clocks[worker], seconds=seconds))
+            clocks[worker] += seconds
+    return sorted(turns, key=lambda turn: turn.begins)
+
+
+def _seconds_of(item: Item, plan: TimePlan, begins: float) -> float:
+    allowed = plan.share(item.work).allowance(begins)
+    takes_all = item.work.kind == "machine" and plan.total
+    return allowed if takes_all else min(allowed, cost_of(item.check, item.work.label))
+
+
+def sum_lines(turns: Sequence[Turn], workers: int) -> Iterator[str]:
+    """Yield how long the items take on this many workers, and what makes that an estimate."""
+    lasts = max((turn.begins + turn.seconds for turn in turns), default=0.0)
+    seconds = sum(turn.seconds for turn in turns)
+    yield f"items: {len(turns)}, {seconds:.0f} s of workers, about {minutes(lasts)} on {workers}"
+    if late := sum(not turn.seconds and cost_of(turn.item.check, turn.item.work.label) > 0 for turn in turns):
+        yield f"the clock leaves no time for {late} of them"
+    if estimated := {turn.item.work.check for turn in turns if not is_measured(turn.item.check)}:
+        yield f"never measured, and estimated by kind: {len(estimated)} of them"
+    yield from shipped_costs().remarks(every_check())
+
+
+def plan_lines(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield a line for each item, in the order in which they begin, under a head."""
+    yield HEAD
+    for turn in turns:
+        part = f" part {turn.item.work.part}" if turn.item.work.part > 1 else ""
+        column = f"{turn.item.work.label}, {turn.item.cluster[1]}"
+        yield f"{minutes(turn.begins):>7} {turn.seconds:6.0f} s  gw{turn.worker:<4}  {turn.item.work.check}{part}  ({column})"
+
+
+def minutes(seconds: float) -> str:
+    """Return seconds as minutes, such as 12:05."""
+    whole = round(seconds)
+    return f"{whole // 60}:{whole % 60:02}"
