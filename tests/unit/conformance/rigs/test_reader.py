@@ -82,7 +82,7 @@ class FakePartition:
     """Bench, tape and partition in one: the leader is asked, and the reader's actions are kept."""
 
     name, index, topic = "topic", 0, Topic("topic")
-    at = Partition.fetch_from
+    fetch_from = Partition.fetch_from
 
     def __init__(self, leader: FakeLeader) -> None:
         self.leader = leader
