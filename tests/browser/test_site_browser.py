@@ -123,6 +123,7 @@ def test_everything_is_there_without_javascript(site: Site) -> None:
         assert not page.locator("#filters").is_visible()
         page.goto(site.url(EVIDENCE))
         assert not page.locator(".copy button").is_visible()
+        page.locator("summary", has_text="History around it").click()
         assert page.locator(".event:visible").count() > 10
 
 
