@@ -19,11 +19,11 @@ def _by(member: str | None, epoch: int) -> str:
 
 
 def _commit(request: Plain) -> str:
-    return f"OffsetCommit of {_offsets(request)} in {request['group']}{_by(request['member_id'], request['epoch'])}"
+    return f"OffsetCommit of {_offsets(request)} in {request['group']}{_by(request.get('member_id'), request.get('epoch', -1))}"
 
 
 def _commit_in_transaction(request: Plain) -> str:
-    by = _by(request["member_id"], request["generation_id_or_member_epoch"])
+    by = _by(request.get("member_id"), request.get("generation_id_or_member_epoch", -1))
     producer = f"producer {request['producer_id']}, epoch {request['producer_epoch']}"
     return f"TxnOffsetCommit of {_offsets(request)} in {request['group_id']}{by} and {producer}"
 
@@ -35,12 +35,12 @@ def _offsets(request: Plain) -> str:
 def _fetch(request: Plain) -> str:
     partitions = request["partitions"]
     asked = "all partitions" if partitions is None else ", ".join(_place(*pair) for pair in partitions)
-    return f"OffsetFetch of {asked} in {request['group']}{_by(request['member_id'], request['epoch'])}"
+    return f"OffsetFetch of {asked} in {request['group']}{_by(request.get('member_id'), request.get('epoch', -1))}"
 
 
 def _heartbeat(request: Plain) -> str:
-    owned = f", owning {_partitions(request['owned'])}" if request["owned"] else ""
-    subscribed = f", subscribed to {', '.join(topics)}" if (topics := request["subscribed_topic_names"]) else ""
+    owned = f", owning {_partitions(request['owned'])}" if request.get("owned") else ""
+    subscribed = f", subscribed to {', '.join(topics)}" if (topics := request.get("subscribed_topic_names")) else ""
     who = f"{request['member_id']} at epoch {request['member_epoch']}"
     return f"ConsumerGroupHeartbeat of {who} in {request['group']}{owned}{subscribed}"
 
