@@ -12,6 +12,7 @@ from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd
 from conformance.core.registry import AnyCheck
 from conformance.judging.judge import Raised
+from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Hindered, Lab
 from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
@@ -202,6 +203,18 @@ class CheckRun:
         """True once too many examples failed for another to be worth its time."""
         ended = max(len(self._errors), len(self._hindered))
         return ended >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
+
+    def write_evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
+        """Write the evidence of a violation and return its folder; empty if that fails, which is an error of the kit.
+
+        The violation is filed all the same: no error in telling it hides it.
+        """
+        out, known = self.lab.settings.out_dir, self.lab.known_deviations
+        try:
+            return write_evidence(out, standing, history, observation, seconds, known)
+        except Exception:  # noted in the matrix, beside the violation
+            self.trouble.append(traceback.format_exc())
+            return ""
 
     def file_replays(self, **fields: Any) -> None:
         """Record how often replays showed a violation again."""

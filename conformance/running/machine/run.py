@@ -13,7 +13,6 @@ from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
 from conformance.running.check_run import MOST_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
-from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Hindered, Lab, path_slug
 from conformance.running.machine.beginning import Beginning
 from conformance.running.machine.discovery import Discovery, Reproduced
@@ -206,13 +205,14 @@ class MachineRun(CheckRun):
         known = [o for o in unseen if self._is_deviation(o, played.history)]
         wanted = [o for o in first if shows is not None and shows(o)]
         shown = [o for o in first if o in unseen or o in wanted]
+        written = {breach_of(o): self.write_evidence(played.standing, played.history, o, played.seconds) for o in shown}
         finding = Discovery(
             played=played,
-            news=tuple(o for o in unseen if o not in known),
-            evidence={breach_of(o): self._evidence(played, o) for o in shown},
+            news=tuple(o for o in unseen if o not in known and written[breach_of(o)]),
+            evidence=written,
         )
         # A breach of a replay or of the shrinker is being investigated already.
-        if not self._investigating and (later := [o for o in known if o not in wanted]):
+        if not self._investigating and (later := [o for o in known if o not in wanted and written[breach_of(o)]]):
             self._later.append((finding, later))
         self.found = finding.evidence | self.found
         if not self._investigating:
@@ -238,10 +238,6 @@ class MachineRun(CheckRun):
         elif played.trouble and not self._investigating:
             self.note_failure(played.trouble, played.seconds)
         return finding
-
-    def _evidence(self, played: Played, observation: Observation) -> str:
-        out, known = self.lab.settings.out_dir, self.lab.known_deviations
-        return write_evidence(out, played.standing, played.history, observation, played.seconds, known)
 
     # --- investigating
 

@@ -19,7 +19,6 @@ from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.running.check_run import CheckRun
-from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, shrink_inputs
@@ -134,11 +133,10 @@ class ProbeRun(CheckRun):
         first = first_of_each(o for o in found.observations if o.result == "violated")
         shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
         self._shown |= {breach_of(o) for o in first}
-        out, known = self.lab.settings.out_dir, self.lab.known_deviations
-        evidence = {id(o): write_evidence(out, standing, history, o, seconds, known) for o in shown}
+        evidence = {id(o): self.write_evidence(standing, history, o, seconds) for o in shown}
         self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
-        for breach, folder in broken.items():
+        for breach, folder in ((breach, folder) for breach, folder in broken.items() if folder):
             self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))
         if replaced:
             self.replace_cluster(replaced)

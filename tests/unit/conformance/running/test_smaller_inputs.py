@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
+from conformance.running.evidence import folder
 from conformance.running.planning.budget import SMALLER
 from conformance.running.probe.smaller_inputs import find_smallest, least_of
-from history.shards import ObservationLine, ReplayLine
+from history.shards import CheckLine, ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_lab import Play, of
 
@@ -91,3 +92,15 @@ def test_without_time_the_first_evidence_stays(play: Play, monkeypatch: pytest.M
     lab, shard, _ = play(probe(), [[]])
     assert of(shard, ReplayLine) == []
     assert any(o.evidence and (lab.settings.out_dir / o.evidence).is_dir() for o in of(shard, ObservationLine))
+
+
+def test_a_violation_is_filed_though_its_evidence_cannot_be_told(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken_report(*_: object) -> str:
+        raise KeyError("member_id")
+
+    monkeypatch.setattr(folder, "report_text", broken_report)
+    _, shard, _ = play(probe(), [[]])
+    results = [(line.requirement, line.result, line.evidence) for line in of(shard, ObservationLine)]
+    assert (ROW, "violated", "") in results
+    [line] = of(shard, CheckLine)
+    assert (line.outcome, "member_id" in line.detail) == ("error", True)
