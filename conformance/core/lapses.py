@@ -31,7 +31,7 @@ class Lease(NamedTuple):
     lasts: float
 
 
-class Exchanged(NamedTuple):
+class Exchange(NamedTuple):
     """A request, its answer and the errors in it."""
 
     call: Call
@@ -57,7 +57,7 @@ def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
     """Return the session or transaction whose end the last of these events, an answer, shows; else None."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
-        Exchanged(calls[event.call], event, frozenset(_errors_in(event.value)))
+        Exchange(calls[event.call], event, frozenset(_errors_in(event.value)))
         for event in events
         if isinstance(event, Answer) and event.call in calls
     ]
@@ -68,7 +68,7 @@ def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
     return _open_transaction(last.call.request, earlier) if last.errors & REFUSALS or state in ABORTED else None
 
 
-def _session(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
+def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
     """Return the member's session, begun by its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
     found, lasts = None, SESSION
@@ -83,7 +83,7 @@ def _group_of(request: dict[str, Any]) -> str | None:
     return request.get("group") or request.get("group_id")
 
 
-def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchanged]) -> Lease | None:
+def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
     """Return the transactional id's open transaction, from its first accepted request; None if nothing is open."""
     id, found, lasts = asked.get("transactional_id"), None, 0.0
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):

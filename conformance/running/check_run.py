@@ -207,7 +207,7 @@ class CheckRun:
     def write_evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         """Write the evidence of a violation and return its folder; empty if that fails, which is an error of the kit.
 
-        The violation is filed all the same: no error in telling it hides it.
+        The violation is filed all the same: an error in its report does not hide it.
         """
         out, known = self.lab.settings.out_dir, self.lab.known_deviations
         try:
