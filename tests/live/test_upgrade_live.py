@@ -14,7 +14,7 @@ from fixtures.waiting import eventually
 from fixtures.wire import NodeClient
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
-from protocol.groups import NewOffset
+from protocol.groups import NewOffset, OffsetFetchAnswer
 
 pytestmark = pytest.mark.docker
 
@@ -30,14 +30,23 @@ class TestTwoReleases:
             with injector.standing_fault(Upgrade(role="all nodes", to="4.3.1")):
                 self._commit(target)
                 begun = self._producer(target)
-            group = _coordinator(target, target.group, CoordinatorType.GROUP)
-            assert group.offset_fetch(target.group, [(target.topic, target.index)]).shows(7)
+            assert self._fetch(target).shows(7)
             assert self._producer(target) == (begun[0], begun[1] + 1)
 
     def _commit(self, target: FaultTarget) -> None:
         group = _coordinator(target, target.group, CoordinatorType.GROUP)
         committed = group.offset_commit(target.group, [NewOffset(target.topic, target.index, 7)])
         assert {result.error for result in committed.partitions} == {Error.NONE}
+
+    def _fetch(self, target: FaultTarget) -> OffsetFetchAnswer:
+        """Return the group's offsets, once its coordinator has loaded what it knew."""
+
+        def offsets() -> OffsetFetchAnswer | None:
+            group = _coordinator(target, target.group, CoordinatorType.GROUP)
+            answer = group.offset_fetch(target.group, [(target.topic, target.index)])
+            return None if answer.error in (Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS) else answer
+
+        return eventually(offsets, within=20, what="the group's offsets", state=target.states)
 
     def _producer(self, target: FaultTarget) -> tuple[int, int]:
         """Id and epoch that the transactional id is given, once its coordinator has loaded what it knew."""
