@@ -94,7 +94,9 @@ def test_without_time_the_first_evidence_stays(play: Play, monkeypatch: pytest.M
     assert any(o.evidence and (lab.settings.out_dir / o.evidence).is_dir() for o in of(shard, ObservationLine))
 
 
-def test_a_violation_is_filed_though_its_evidence_cannot_be_written(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_violation_is_filed_though_its_evidence_cannot_be_written(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken_report(*_: object) -> str:
         raise KeyError("member_id")
 
