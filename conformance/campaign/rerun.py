@@ -10,9 +10,8 @@ import msgspec
 from conformance.campaign.plan import ColumnRun, Plan
 from conformance.core.registry import checks_by_row, own_checks
 from conformance.running.baseline import Baseline, read_baseline
-from conformance.running.settings import ALL_THAT_SEE_IT
 from fixtures.errors import WrongUse
-from history.command import COMMAND
+from history.command import ALL_THAT_SEE_IT, COMMAND
 from history.shards import CheckLine, ObservationLine, Shard
 
 

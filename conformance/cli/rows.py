@@ -18,9 +18,8 @@ from conformance.core.registry import checks_by_row, every_check, own_checks
 from conformance.judging import patch_releases
 from conformance.judging.verdicts import NO_CHECK
 from conformance.running.planning.budget import cost_of
-from conformance.running.settings import ALL_THAT_SEE_IT
 from fixtures.errors import WrongUse
-from history.command import COMMAND
+from history.command import ALL_THAT_SEE_IT, COMMAND, row_command
 from reports.commands.options import complete_rows
 
 WIDTH = 100
@@ -190,7 +189,7 @@ def _about_checks(row: Requirement, own: Sequence[str]) -> Iterator[str]:
     yield from _with_seconds("own checks", own)
     if row.id == patch_releases.ROW:
         return
-    yield f"  {COMMAND} pytest --requirement {row.id}"
+    yield f"  {row_command([], row.id)}"
     others = [check for check in _checks_of(row) if check not in own]
     if others:
         yield from ("", *_with_seconds("others that see it on their way", others))

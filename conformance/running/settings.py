@@ -12,10 +12,10 @@ import pytest
 from conformance.core.topologies import set_by_the_kit
 from conformance.running.profiles import MINUTES, Profile
 from fixtures.errors import WrongUse
+from history.command import ALL_THAT_SEE_IT
 
 LABEL_HELP = "the name of a column in reports; repeatable"
 AS_HELP = "the version of Apache Kafka that a build of your own is judged as, if its jars say another one; repeatable"
-ALL_THAT_SEE_IT = "--all-that-see-it"
 REQUIREMENT_HELP = (
     "rows to run, as a glob over their ids: the checks that were written for them and, for a property or a row that no "
     "check was written for, the machines whose histories show it; repeatable"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,7 @@ from reports.site.evidence import evidence_pages
 from reports.site.render import ASSETS, put_file, raw_link, read_asset, render_page
 from reports.site.trend import trend
 from reports.site.views import anchor_of_label
-from reports.texts.wording import ALARMING, column_problems, doubtful_deviations
+from reports.texts.wording import ALARMING, column_problems, commands_again, doubtful_deviations
 
 if TYPE_CHECKING:
     from reports.merge import Merged
@@ -107,8 +106,9 @@ def _write_rows(
             evidenced=[cell for cell in view.cells if cell.evidence],
             evidence=evidence,
             link=link,
-            targets={label: shlex.join(column.selection) for label, column in columns.items()},
+            targets={label: column.selection for label, column in columns.items()},
             at=at,
+            again=commands_again(next(c for c in view.cells if c.kafka_version == at), columns[at].selection),
             kinds=KINDS,
             trend=trend(view.trend, matrix.kafka_versions),
             before=all_rows[place - 1] if place else None,

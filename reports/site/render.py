@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from conformance.judging.verdicts import VERDICTS
-from history.command import COMMAND
+from history.command import COMMAND, replay_command
 from reports.site.views import anchor_of_label, bar_segments, family_anchor
 from reports.texts.versions import in_words
 from reports.texts.wording import GLYPHS, LEVELS, MEANINGS, TICKETS
@@ -91,7 +91,7 @@ def environment() -> jinja2.Environment:
     )
     shared: dict[str, Any] = {
         "glyphs": GLYPHS, "meanings": MEANINGS, "verdicts": VERDICTS, "tickets": TICKETS, "policy": POLICY, "bar": bar_segments,
-        "levels": LEVELS, "kit": COMMAND,
+        "levels": LEVELS, "kit": COMMAND, "replay": replay_command,
     }  # fmt: skip
     made.globals.update(shared)
     made.filters.update(

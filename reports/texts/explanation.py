@@ -1,7 +1,6 @@
 """The explanation of one cell, line by line."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +10,7 @@ from conformance.catalogue import Requirement
 from conformance.catalogue.floors import by_situation, floor_of
 from conformance.catalogue.notice import what_a_user_notices
 from conformance.judging.verdicts import CaseTally, count_idle
-from history.command import COMMAND
+from history.command import replay_command
 from protocol.words import say
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts, Violation
@@ -21,6 +20,7 @@ from reports.texts.wording import (
     MEANINGS,
     TICKETS,
     cell_reason,
+    commands_again,
     missing_examples,
     sentence_of,
     undecided_in_words,
@@ -231,14 +231,15 @@ def _command_lines(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
     if cell.verdict in ("inapplicable", "untested"):
         return
-    target = shlex.join(about.column.selection)
-    yield "  Run the row again:"
-    yield f"      {COMMAND} pytest {target} --requirement {about.requirement}"
+    target = about.column.selection
+    if commands := commands_again(cell, target):
+        yield "  Run what saw it again:" if cell.shown else "  Run the row again:"
+        yield from (f"      {command}" for command in commands[:_PATHS])
     replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)
     if replayed:
         yield "  Replay a violation, step by step:"
     for folder in list(replayed)[:_PATHS]:
-        yield f"      {COMMAND} pytest {target} --replay {shlex.quote(_path_text(about, f'{folder}/schedule.json'))}"
+        yield f"      {replay_command(target, _path_text(about, f'{folder}/schedule.json'))}"
     if about.run is None and (replayed or cell.shown):
         yield "  Paths are relative to the run's --conformance-out."
 

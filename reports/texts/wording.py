@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from conformance.catalogue.rows import Level, family_of
+from conformance.judging import patch_releases
 from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, sum_up
+from history.command import row_command
 from history.observations import Observation
 from history.shards import AttemptCount
 from reports.matrix import Matrix, ReportedCell, Violation
@@ -142,6 +144,15 @@ def cell_text(cell: ReportedCell) -> str:
     return "; ".join(
         part for part in [cell_why(cell), *(f"known: {e.ticket or 'no ticket'}" for e in cell.known)] if part
     )
+
+
+def commands_again(cell: ReportedCell, selection: Sequence[str]) -> list[str]:
+    """Return the commands that run each check again that saw a violation of the cell, or else the row's own checks.
+
+    There is none for a row that only a merge judges.
+    """
+    checks = [*dict.fromkeys(shown.check for shown in cell.shown)] or [""]
+    return [row_command(selection, cell.requirement, check) for check in checks if cell.requirement != patch_releases.ROW]
 
 
 def replace_controls(text: str) -> str:

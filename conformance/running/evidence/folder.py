@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -18,7 +17,7 @@ from conformance.running.evidence.course import course_text
 from conformance.running.evidence.report import report_text, with_replays
 from conformance.running.evidence.violation import ViolationHistory, violation_history
 from conformance.running.standing import Standing
-from history.command import COMMAND
+from history.command import replay_command
 from history.deeds import deeds_behind
 from history.events import History
 from history.observations import Observation
@@ -79,7 +78,7 @@ def write_evidence(
         )
     folder = out / relative
     folder.mkdir(parents=True, exist_ok=True)
-    replay = _replay_command(standing.column, folder)
+    replay = replay_command(standing.column.selection, str(folder / "schedule.json"))
     (folder / "replay.txt").write_text(replay + "\n")
     read = violation_history(standing.column, history, observation)
     _write_json(folder / "schedule.json", schedule_of(read, standing.cluster.topology.name))
@@ -130,10 +129,6 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
         inputs=example.inputs,
         steps=[step.step for step in read.steps],
     )
-
-
-def _replay_command(column: Column, folder: Path) -> str:
-    return shlex.join([COMMAND, "pytest", *column.selection, "--replay", str(folder / "schedule.json")])
 
 
 class _Collected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from itertools import groupby
@@ -25,6 +26,7 @@ from conformance.running.planning.budget import PARTS, cost_of
 from conformance.running.session import _count_parts, exit_code
 from conformance.running.settings import Settings
 from fixtures.images import newest_version
+from history.command import row_command
 from history.shards import Column
 from tests.support.older_schema import aged
 
@@ -162,6 +164,15 @@ def test_all_checks_whose_histories_show_a_row_can_be_chosen(kit: Kit) -> None:
     assert {check for check, _ in kit.listed(*rows)} == wanted - soaks
     nightly = kit.listed(*rows, "--conformance-profile", "nightly")
     assert soaks & wanted == soaks & {check for check, _ in nightly}
+
+
+@pytest.mark.parametrize(
+    "check", ["kip320.fencing.older_epoch_is_fenced", next(id for id in KNOWN if id.startswith("machines.log."))]
+)
+def test_the_command_of_a_check_that_sees_a_row_runs_it_alone(kit: Kit, check: str) -> None:
+    """Whether the row has the check among its own, or another one sees it on its way."""
+    options = shlex.split(row_command([], "KIP320-FETCH-02", check))[2:]
+    assert [found for found, _ in kit.listed(*options)] == [check]
 
 
 def test_a_law_that_no_check_is_written_for_runs_the_machines(kit: Kit) -> None:

@@ -199,8 +199,8 @@ def test_explain_tells_what_a_red_cell_rests_on(
     ]
     assert _section(lines, "Over the versions") == [f"  ✓ satisfied: {OLD}", f"  ✗ violated: {NEW}"]
     assert _section(lines, "See for yourself") == [
-        "  Run the row again:",
-        f"      ./kit pytest --kafka-version {NEW} --requirement {ROW}",
+        "  Run what saw it again:",
+        f"      ./kit pytest --kafka-version {NEW} --requirement {ROW} --all-that-see-it -k 'c['",
         "  Replay a violation, step by step:",
         f"      ./kit pytest --kafka-version {NEW} --replay evidence/x/1/schedule.json",
     ]
@@ -257,7 +257,7 @@ def test_explain_runs_a_users_image_again_by_its_name(tmp_path: Path, capsys: py
     path.write_bytes(encode_matrix(matrix(pooled, NEW, label=label)))
     _, lines = _called(capsys, "explain", ROW, "--kafka-version", label, "--matrix", path)
     commands = _section(lines, "See for yourself")
-    assert f"      ./kit pytest --kafka-image 'kafka:{label}' --requirement {ROW}" in commands
+    assert f"      ./kit pytest --kafka-image 'kafka:{label}' --requirement {ROW} --all-that-see-it -k 'c['" in commands
     assert commands[-1] == "  Paths are relative to the run's --conformance-out."
 
 

@@ -264,7 +264,7 @@ def test_from_the_index_to_what_breaks_since_when_and_how_to_see_it_is_one_click
 
 def test_a_command_with_a_user_s_image_is_safe_to_paste(pages: dict[str, Page]) -> None:
     text = row_page(pages).text
-    assert f"./kit pytest --kafka-image 'kafka:{IMAGE}' --requirement {ROW}" in text
+    assert f"./kit pytest --kafka-image 'kafka:{IMAGE}' --requirement {ROW} --all-that-see-it -k" in text
     assert f"./kit explain {ROW} --kafka-version '{IMAGE}'" in text
     assert "--replay 'out/javascript:alert(3)/schedule.json'" in text
 

@@ -79,6 +79,14 @@ def test_a_violation_without_evidence_has_no_replay_to_paste() -> None:
     assert not any("--replay" in line for line in found["See for yourself"])
 
 
+def test_a_red_cell_runs_the_check_that_saw_it_and_others_the_row() -> None:
+    """Another check than the row's own may have seen it, which `--requirement` alone does not run."""
+    start = f"      ./kit pytest --kafka-version {NEW} --requirement {ROW}"
+    seen = explained(red(check="machines.log.LogMachine"))["See for yourself"]
+    assert seen[:2] == ["  Run what saw it again:", f"{start} --all-that-see-it -k 'machines and log and LogMachine['"]
+    assert explained()["See for yourself"] == ["  Run the row again:", start]
+
+
 def test_a_row_without_a_check_has_no_command() -> None:
     found = explained(Pooled(), checks={})
     assert found[""] == [f"{ROW} on {NEW}: · untested"]
