@@ -45,9 +45,10 @@ from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
 from conformance.running.profiles import MINUTES
-from conformance.running.settings import ALL_THAT_SEE_IT, make_writable
+from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, released_versions, select_patches
+from history.command import ALL_THAT_SEE_IT
 from history.exit_codes import EXIT_INTERRUPTED, exit_code_of
 from history.shards import ObservationLine, Shard, read_shards
 from reports.commands.options import Form, complete_rows, form, out_option, print_json

@@ -170,7 +170,7 @@ def test_all_checks_whose_histories_show_a_row_can_be_chosen(kit: Kit) -> None:
     "check", ["kip320.fencing.older_epoch_is_fenced", next(id for id in KNOWN if id.startswith("machines.log."))]
 )
 def test_the_command_of_a_check_that_sees_a_row_runs_it_alone(kit: Kit, check: str) -> None:
-    """Whether the row has the check among its own, or another one sees it on its way."""
+    """A check of the row's own, and another one that sees it on its way."""
     options = shlex.split(row_command([], "KIP320-FETCH-02", check))[2:]
     assert [found for found, _ in kit.listed(*options)] == [check]
 
