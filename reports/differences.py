@@ -15,13 +15,13 @@ BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 
 FIRST_JUDGED: Verdict = "inapplicable"
-"""The verdict before a row's first judgement, after which no verdict is worse."""
+"""The verdict of a row before its first judgement; no later verdict counts as worse."""
 
 NONE: Literal[""] = ""
 
 
 def compare_verdicts(before: Mapping[str, Verdict], after: Mapping[str, Verdict]) -> list[VerdictChange]:
-    """Return each row's change: rows of `after` in its order, then those only in `before`, in its order."""
+    """Return each row's change: the rows of `after` in its order, then those of `before` alone in its order."""
     rows = [*after, *(row for row in before if row not in after)]
     return [_verdict_change(row, before.get(row, NONE), after.get(row, NONE)) for row in rows]
 
@@ -44,7 +44,7 @@ def _verdict_rank(verdict: Verdict | Literal[""]) -> int:
 
 
 Turn = Literal["worse", "new", "better", "other"]
-"""The turn of a row; `new` is a broken row without an earlier verdict, e.g. inconclusive or not run."""
+"""The way in which a row changed; `new` is a broken row that was undecided before, e.g. inconclusive or not run."""
 TURNS: tuple[Turn, ...] = ("worse", "new", "better", "other")
 
 
@@ -62,7 +62,7 @@ class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Two compared columns: the rows that changed, and how many did not."""
+    """Two compared columns: the rows that changed, and the number of the others."""
 
     old: str
     new: str
@@ -80,7 +80,7 @@ def between_columns(seen: ComparedMatrix, old: str, new: str) -> ColumnDifferenc
 
 
 def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDifference]:
-    """Compare each pair of columns that `column_pairs` returns. Raises ReportError if there is none."""
+    """Compare each pair of `column_pairs`. Raises ReportError if there is none."""
     found = column_pairs(old, new)
     if not found:
         raise ReportError(
@@ -91,9 +91,9 @@ def between_matrices(old: ComparedMatrix, new: ComparedMatrix) -> list[ColumnDif
 
 
 def column_pairs(old: ComparedMatrix, new: ComparedMatrix) -> list[tuple[str, str]]:
-    """Return corresponding columns: of one label, or a user's new image (`4.3.1@image`) and the old release.
+    """Return pairs of columns: those of one label, or a user's new image (`4.3.1@image`) and the old release.
 
-    If there are none and each matrix has one column, those two.
+    If there are none and each matrix has one column, these two are the pair.
     """
     known = set(old.kafka_versions)
     found = [

@@ -31,7 +31,7 @@ class HadoopFolder:
         return bool(self._files.exists(self._path(name)))
 
     def files(self, name: str) -> Iterator[str]:
-        """Yield all files below `name`, relative to this folder, in no order; nothing if `name` does not exist."""
+        """Yield all files below `name`, relative to this folder, in any order; nothing if `name` does not exist."""
         if not self.exists(name):
             return
         found = self._files.listFiles(self._path(name), True)
@@ -40,7 +40,7 @@ class HadoopFolder:
             yield str(found.next().getPath().toUri().getPath())[start:]
 
     def file_sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the name and the size in bytes of every file in the folder and its subfolders, in no order."""
+        """Yield the name and the size in bytes of every file in the folder and its subfolders, in any order."""
         found = self._files.listFiles(self._root, True)
         while found.hasNext():
             file = found.next()

@@ -1,7 +1,8 @@
-"""Stored histories judged again in Spark, by the same function as on one machine, and compared with the shards.
+"""Stored histories, judged again in Spark by the same function as on one machine, and compared with the shards.
 
-A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one huge
-file are spread over tasks, and thousands of small files share them; each task then reads no more than its own bytes.
+A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one
+huge file are spread over many tasks, thousands of small files share a few tasks, and each task reads only its own
+bytes.
 """
 
 import itertools
@@ -190,7 +191,7 @@ def _array_of(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
-    """Return a table of shard, example and the `marks` of its observations, in the order in which they were made."""
+    """Return a table with the shard, the example and the `marks` of its observations, in their order."""
     lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]
@@ -208,7 +209,8 @@ def _observation_hash(observation: Column) -> Column:
 
 
 def differing_examples(now: DataFrame, recorded: DataFrame) -> DataFrame:
-    """Return the examples that differ from the `recorded` ones: example, check (null if unknown) and `wrong`."""
+    """Return a table of the examples that differ from the `recorded` ones: example, check (null if unknown) and
+    `wrong`."""
     none = F.array().cast("array<long>")
     after = now.select(
         "shard", "example", "check", "error", F.transform("observations", _observation_hash).alias("after")

@@ -1,8 +1,8 @@
-"""Answers from matrices beyond the verdicts: since when, how often, how long, what changed.
+"""Answers beyond the verdicts: since when, how often, how long, what changed.
 
 Each is a row of a table that `reports.tables` or `reports.over_versions` makes; none of them grows with the number of
-observations, so they are at hand for the site, the terminal and Markdown. Columns are named by their labels, runs by
-their ids, run dates as `2026-11-21` (UTC).
+observations, so the site, the terminal and Markdown can show them all. Columns are named by their labels, runs by their
+ids, run dates as `2026-11-21` (UTC).
 """
 
 import re
@@ -14,7 +14,7 @@ import msgspec
 from conformance.judging.verdicts import Verdict
 
 RELEASE = r"^[0-9]+(\.[0-9]+)+(-rc[0-9]+|-SNAPSHOT(@(?!.*\+[a-z.]+=).*)?)?$"
-"""The pattern of labels of released versions, release candidates and builds of trunk, which have one order.
+"""The pattern of labels of released versions, release candidates and builds of trunk, which can be ordered.
 
 Labels of users' other images, and of columns with features, have further parts and do not match.
 """
@@ -100,7 +100,7 @@ class FaultMet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
-    """A premise of a check on a column, and how often it was met; one that was never met is a hole."""
+    """A premise of a check on a column, and how often it was met; a premise that was never met is a hole."""
 
     kafka_version: str
     check: str
@@ -110,7 +110,7 @@ class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excused(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that judges sometimes left undecided for a check, and what they decided; `excused` counts by excuse."""
+    """A case that judges sometimes left undecided for a check, and their other results; `excused` counts by excuse."""
 
     requirement: str
     kafka_version: str
@@ -122,7 +122,7 @@ class Excused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """A check's time on a column, over all workers; `outcomes` counts its ends by outcome."""
+    """A check's time on a column, over all workers; `outcomes` counts how often it ended with each outcome."""
 
     kafka_version: str
     check: str

@@ -1,4 +1,5 @@
-"""The matrix: pooled evidence in, a judged cell for each row and column out. Plain Python; encoded as `matrix.json`."""
+"""The matrix: a judged cell for each row and column, made from pooled evidence in plain Python, and encoded as
+`matrix.json`."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,7 +65,8 @@ class ReplayCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of the row's checks: known, run, and ended in errors of the kit; `trouble` is the first error."""
+    """The numbers of the row's checks: known, run, and failed with an error of the kit; `trouble` is the first
+    error."""
 
     known: int = 0
     ran: int = 0
@@ -73,7 +75,7 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedCell(Cell, frozen=True, kw_only=True):
-    """A cell with the facts that reports show next to its verdict. `known` are its known deviations."""
+    """A cell and everything that reports show beside its verdict. `known` are its known deviations."""
 
     faults: dict[str, FaultCount]
     evidence: list[str]
@@ -101,7 +103,7 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """The document and its section; for a general law the section alone, which names the laws."""
+        """The document and its section; for a general law only the section, which names the laws."""
         return f"{self.family}, {self.section}" if self.kip else self.section
 
 
@@ -138,7 +140,7 @@ class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DueDeviation(msgspec.Struct, frozen=True, kw_only=True):
-    """A known deviation whose date to be looked at again had passed when the last run began."""
+    """A known deviation whose review date had passed when the last run began."""
 
     requirement: str
     cases: list[str]
@@ -234,8 +236,7 @@ def _reported_cell(
 
 
 def _taken_away(found: PatchComparison) -> Violation:
-    """Return a failed comparison of patch releases as a violation, which the columns themselves show instead of an
-    example."""
+    """Return a failed comparison of patch releases as a violation: the columns show it, and no example does."""
     return Violation(
         case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
         evidence="", times=1,
@@ -290,7 +291,7 @@ def _due_deviations(intake: Intake, deviations: Sequence[Deviation]) -> Iterator
 
 
 def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
-    """Return the entries of a cell that is satisfied nevertheless.
+    """Return the known deviations of a cell that is satisfied nevertheless.
 
     A race, or an entry whose schedule may not have been drawn, has a review date instead.
     """

@@ -1,4 +1,4 @@
-"""matrix.json and insights.json read back, without Spark."""
+"""Reading matrix.json and insights.json, without Spark."""
 
 import difflib
 from collections.abc import Iterable
@@ -76,7 +76,7 @@ def read_insights(matrix: Path) -> Insights:
 
 
 def column_named(asked: str, known: Iterable[str]) -> str:
-    """Return the label if a column has it. Raises ReportError with the nearest labels otherwise."""
+    """Return `asked` if a column has this label. Raises ReportError with the nearest labels otherwise."""
     labels = list(known)
     if asked not in labels:
         raise ReportError(f"There is no column {asked!r} in this matrix. {_similar_names(asked, labels)}")
@@ -84,7 +84,7 @@ def column_named(asked: str, known: Iterable[str]) -> str:
 
 
 def rows_named(asked: str, known: Iterable[str]) -> list[str]:
-    """Return all rows that match a glob. Raises ReportError with the nearest ones if none does."""
+    """Return all rows that match the glob `asked`. Raises ReportError with the nearest ones if none does."""
     rows = list(known)
     found = [row for row in rows if fnmatchcase(row, asked)]
     if not found:

@@ -1,4 +1,4 @@
-"""The merge: from shards to all of the output."""
+"""The merge, from shards to all output."""
 
 from collections.abc import Sequence
 from functools import partial

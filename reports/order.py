@@ -1,4 +1,4 @@
-"""The columns that can be ordered by the version as which they are judged, and why others cannot."""
+"""The columns that can be ordered by the version that they are judged as, and why others cannot."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The versions since which a row is broken or mended, and the changes between neighbours: columns, or runs of a column.
 
-All of it is about the cells of a matrix, which are few: plain Python, no job.
+A matrix has few cells, so this is plain Python, not a job of Spark.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
 
 
 def row_firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
-    """Return one value for each row that a column breaks or satisfies; `order` has the oldest column first."""
+    """Return a value for each row that some column breaks or satisfies; `order` has the oldest column first."""
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
     found = (_firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
     return [one for one in found if one.bad or one.good]

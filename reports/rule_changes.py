@@ -1,4 +1,4 @@
-"""Changed rules: what later KIPs promised, and which columns keep it."""
+"""Changed rules: the promises of later KIPs, and the columns that keep them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,12 +26,13 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """The source as in `promised`, each KIP with its title."""
+        """The source of `promised`, each KIP with its title."""
         return with_titles(self.promised)
 
 
 def rule_changes(rows: Iterable[Requirement], cells: Iterable[Cell], labels: Sequence[str]) -> list[RuleChange]:
-    """Return one for each row of level `later`, in the catalogue's order; `labels` are the columns in their order."""
+    """Return a change for each row of level `later`, in the catalogue's order; `labels` are the columns in their
+    order."""
     values = {(cell.requirement, cell.kafka_version): cell.value for cell in cells}
     return [
         _rule_change(row, {label: values[row.id, label] for label in labels}) for row in rows if row.level == "later"

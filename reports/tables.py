@@ -1,4 +1,5 @@
-"""From the sums of `reports.pool.counts` to the tables of a merge: checks, replays and faults of a cell, and what was reached."""
+"""The tables of a merge, made from the sums of `reports.pool.counts`: checks, replays, faults and coverage of each
+cell."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +36,8 @@ def _cell_key(row: Row) -> tuple[str, str]:
 
 
 def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row], entries: Sums) -> list[Row]:
-    """Join tables of `reports.pool.cells`, and the excuses, to what `conformance.judging.verdicts.CaseTally` has of each
-    case, in fixed order."""
+    """Join tables of `reports.pool.cells` and the excuses into the fields of `conformance.judging.verdicts.CaseTally`
+    for each case, in a fixed order."""
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell_key(row), row["case"]].update(
@@ -79,8 +80,8 @@ _NOTHING = dict.fromkeys(
 
 
 def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
-    """Count the checks of each cell that ran and that ended in trouble of the kit, and their examples; add the text of the
-    first trouble.
+    """Count, for each cell, the checks that ran, those that failed with an error of the kit, and their examples; add
+    the text of the first error.
 
     A check that has observations ran, though its worker may have been killed before it ended.
     """
@@ -132,7 +133,7 @@ def replays(sums: Sums) -> list[Row]:
 
 
 def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
-    """Return at most `most` paths of evidence for each cell, including those of replays."""
+    """Return up to `most` paths of evidence for each cell, including those of replays."""
     found: dict[tuple[str, str], set[tuple[int, str]]] = defaultdict(set)
     for row in observed:
         found[_cell_key(row)].update((path["rank"], path["path"]) for path in row["paths"])
@@ -158,7 +159,7 @@ def _fault_counts(row: Row) -> dict[str, int]:
 
 
 def coverage(applicable: Iterable[tuple[str, str, str]], cases: Iterable[Row], sums: Sums) -> list[Coverage]:
-    """Return one value for each cell with an applicable case; `applicable` names column, row and case."""
+    """Return the coverage of each cell with an applicable case; `applicable` names column, row and case."""
     seen = {(*_cell_key(row), row["case"]) for row in cases if row["examples"]}
     reached: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for version, requirement, case in applicable:
@@ -195,7 +196,7 @@ def premises(sums: Sums) -> list[PremiseReach]:
 
 
 def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
-    """Return one value for each row, check and case of a column that was sometimes left undecided."""
+    """Return each row, check and case of a column that was sometimes left undecided."""
     named: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for row in sums.get(counts.EXCUSE, ()):
         named[*_cell_key(row), row["check"], row["case"]][row["name"]] = row["a"]
@@ -210,7 +211,7 @@ def excused_cases(sums: Sums, decided: Iterable[Row]) -> list[Excused]:
 
 
 def spent_by_check(sums: Sums) -> list[Spent]:
-    """Return one value for each column and check."""
+    """Return the time that each check took on each column."""
     ended = {_cut_short_key(row) for row in sums.get(counts.ENDED, ())}
     unended = [
         {**row, "name": UNENDED, "times": 1} for row in sums.get(counts.UNENDED, ()) if _cut_short_key(row) not in ended

@@ -3,11 +3,11 @@
     TABLE/run_date=2026-11-21/kafka_version=4.3.1/RUN-BATCH-0.parquet    lines (`reports.archive.lines`), cells, quarantine
     commits/RUN-0.json                                                   which batches of rows count
 
-A *batch* is the part of one run that one merge adds. Its files are staged and then moved to their places; finally one small
-file commits it. Rows of a batch without a commit are ignored, so that a run is there completely or not at all; leftovers of
-a merge that died are removed when the run is offered again. No line that counts is ever replaced or removed:
-a run that is offered with more lines adds them, and is judged again; one that is offered with fewer, or with others, stays as
-it is. Two merges may add to one archive at the same time, but not the same run.
+A *batch* is the part of one run that one merge adds. Its files are staged and then moved to their places; finally a
+small file commits them. Rows of a batch without a commit are ignored, so that a run is there completely or not at all;
+leftovers of a merge that died are removed when the run is offered again. A line that counts is never replaced or
+removed: if a run is offered again with more lines, they are added and the run is judged again; with fewer or other
+lines, it stays as it is. Two merges may add to one archive at the same time, but not the same run.
 """
 
 import re
@@ -84,7 +84,7 @@ def archive(
     judge: Callable[[Intake], Matrix],
     catalogue: Catalogue,
 ) -> list[Filed]:
-    """Add to the archive at `uri` the lines of these runs that it lacks; return the outcome of each run.
+    """Add the lines of these runs that the archive at `uri` lacks; return the outcome of each run.
 
     `lines` come from `reports.ingest.validate.classify`, `runs` from `take_in(by_run=True)`; `judge` returns the
     matrix of an intake, and is called only for runs that have new lines.
@@ -231,7 +231,7 @@ def _sweep_leftovers(
 
 
 def _publish_files(folder: HadoopFolder, staging: str, names: Mapping[str, str]) -> None:
-    """Move staged files to their places. Quarantined lines belong to no batch."""
+    """Move staged files to their places, then those of the quarantine, which belong to no batch."""
     counts: Counter[str] = Counter()
     for file in sorted(folder.files(staging)):
         if found := _STAGED.fullmatch(file):

@@ -47,7 +47,8 @@ def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool
 
 
 def changes_of(difference: ColumnDifference) -> dict[str, object]:
-    """Return a difference as JSON: the two columns, and the rows by turn with their verdicts before and after."""
+    """Return a difference as JSON: the two columns, and the changed rows by turn, with their verdicts before and
+    after."""
     return {
         "old": difference.old,
         "new": difference.new,

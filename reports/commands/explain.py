@@ -48,13 +48,13 @@ def explain(row: str, column: str, out: Path, matrix: Path | None, form: Form) -
 
 
 def _run_folder(matrix: Path) -> Path | None:
-    """Return the run's folder, if the file is where the kit writes a run's matrix: DIR/matrix/matrix.json."""
+    """Return DIR if the file is DIR/matrix/matrix.json, where the kit writes a run's matrix."""
     beside = matrix.parent.parent
     return beside if (beside / "evidence").is_dir() or (beside / "histories").is_dir() else None
 
 
 def _wrap_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Wrap long lines below their own text; commands, indented by six, stay whole for copying."""
+    """Wrap long lines, indented as they begin; commands, indented by six, stay whole for copying."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
     for line in map(replace_controls, lines):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

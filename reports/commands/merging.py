@@ -49,7 +49,7 @@ def _merge_in_session(shards: str, out: Path, archive: str, deviations: Sequence
 def _folder_uri(folder: str) -> str:
     """Return a local folder as a URI, so that it is not taken for a path on a cluster's default file system.
 
-    An empty text and a URI stay as they are. Blanks are not escaped: Hadoop takes %20 for a part of the name.
+    An empty text and a URI stay as they are. Blanks are not escaped: Hadoop would take %20 literally.
     """
     return folder if not folder or "://" in folder else f"file://{Path(folder).absolute()}"
 

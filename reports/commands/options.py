@@ -24,7 +24,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[s
 
 
 def completing(values: Callable[[], Iterable[str]]) -> Complete:
-    """Return a case-insensitive completion from values."""
+    """Return a function that completes `values`, ignoring case."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
         return [CompletionItem(value) for value in values() if value.lower().startswith(typed.lower())]
@@ -38,7 +38,7 @@ complete_rows = completing(lambda: [row.id for row in shipped_rows()])
 def out_option(
     text: str, default: str | None = "out", *, kind: click.Path | click.types.StringParamType = PATH
 ) -> Callable[[F], F]:
-    """Return the option that names a run's folder. The environment names the one of commands whose default is `out`."""
+    """Return the option that names a run's folder. If the default is `out`, an environment variable may replace it."""
     return click.option(
         "--conformance-out",
         "--out",

@@ -22,8 +22,8 @@ from reports.rows import collect_rows
 class DistinctLines(msgspec.Struct, frozen=True):
     """Distinct lines, a summary of each shard, and the shards whose counts leave duplicates possible.
 
-    `few` are all lines but whole observations that are no violations: most tables need only these, and scanning all
-    lines for each table took an eighth of a merge.
+    `few` are all lines except whole observations that are no violations. Most tables need only these; scanning all
+    lines for each took an eighth of a merge.
     """
 
     lines: DataFrame
@@ -34,7 +34,7 @@ class DistinctLines(msgspec.Struct, frozen=True):
 
 @contextmanager
 def distinct_lines(lines: DataFrame) -> Iterator[DistinctLines]:
-    """Yield the distinct ones of the lines of `reports.ingest.validate.classify`, cached until the block ends."""
+    """Yield the distinct lines of `reports.ingest.validate.classify`, cached until the block ends."""
     # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
     kept = [lines.persist(StorageLevel.DISK_ONLY)]
     try:
@@ -61,7 +61,7 @@ def _few_lines(lines: DataFrame) -> DataFrame:
 
 
 def coalesce_to_cores(table: DataFrame) -> DataFrame:
-    """Coalesce a table that is scanned often to as many partitions as there are cores: each takes a task per scan.
+    """Coalesce a table that is scanned often to one partition per core, since each partition takes a task per scan.
 
     If this session shuffles into one partition, the table gets one too: grouping it then needs no shuffle.
     """

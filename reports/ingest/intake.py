@@ -1,4 +1,4 @@
-"""Shards that a merge refuses: if none counts, or two builds have one label."""
+"""The shards that a merge refuses: none counts, or two builds have one label."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Shards as a table of distinct lines, from a local folder or any Hadoop file system."""
+"""Reading shards into a table, from a local folder or any Hadoop file system."""
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,7 +17,7 @@ _JSON = {
     "allowSingleQuotes": "false",
 }
 _AROUND = "\ufeff \t\r"
-"""Characters that editors and other systems put around a line: a byte order mark, blanks, a Windows line end."""
+"""The characters that editors and other systems put around a line: a byte order mark, blanks, a Windows line end."""
 
 
 def read_text(spark: SparkSession, folder: str) -> DataFrame:
@@ -54,7 +54,7 @@ def parse(texts: DataFrame) -> DataFrame:
 
 
 def _trimmed_column(name: str) -> Column:
-    """Trim the characters of `_AROUND` from the few lines that need it: it costs as much as parsing JSON."""
+    """Trim the characters of `_AROUND`, only from the few lines that need it: it costs as much as parsing JSON."""
     is_bare = F.startswith(name, F.lit("{")) & F.endswith(name, F.lit("}"))
     return F.when(is_bare, F.col(name)).otherwise(F.trim(name, F.lit(_AROUND)))
 

@@ -66,7 +66,7 @@ def line_schema() -> StructType:
 def is_whole() -> Column:
     """True if the line has a known type and all fields that the type requires.
 
-    It is given as SQL, since building it column by column took a thousand calls to the JVM.
+    It is written in SQL: building it column by column took a thousand calls to the JVM.
     """
     known = " OR ".join(f"({_has_all(struct_of_line(line))})" for line in LINES)
     return F.expr(f"coalesce({UNREADABLE} IS NULL AND ({known}), false)")

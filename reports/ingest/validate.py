@@ -1,4 +1,4 @@
-"""The validity of lines: whole ones are told from torn, foreign and stray ones, and each shard is summed up."""
+"""The validation of lines: whole, torn, foreign and stray ones are told apart, and each shard is summed up."""
 
 from collections.abc import Iterable
 
@@ -69,9 +69,9 @@ def count(lines: DataFrame) -> DataFrame:
 
 
 def texts(few: DataFrame) -> DataFrame:
-    """Return each shard id's header as text and the facts in its footer.
+    """Return each shard id's header, as text, and the fields of its footer.
 
-    `few` has at least all lines that are not whole observations. This is apart from `count`, since Spark sorts rows
+    `few` has at least all lines that are not whole observations. `count` does not do this too, since Spark sorts rows
     before it aggregates strings.
     """
     is_header, is_footer = _is_whole("header"), _is_whole("footer")
@@ -84,7 +84,7 @@ def texts(few: DataFrame) -> DataFrame:
 
 
 def distinct_numbers(lines: DataFrame) -> DataFrame:
-    """Count the distinct numbers of each shard id's whole lines: different lines may have the same number."""
+    """Count the distinct line numbers of each shard id's whole lines: different lines may have the same number."""
     return lines.where("whole").groupBy("shard").agg(F.count_distinct("n").alias("numbers"))
 
 

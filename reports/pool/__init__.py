@@ -1,5 +1,5 @@
 """Small tables from the lines of all shards: functions from tables to a table, in Spark.
 
-`cells` is about observations, `counts` about all other lines. None of their tables grows with the number of observations, but for
-`cells.observations` and `cells.join_alike`; `reports.tables` makes of the others what a merge tells.
+`cells` reads observations, `counts` all other lines. Only `cells.observations` and `cells.join_alike` grow with the
+number of observations; `reports.tables` turns the other tables into those of a merge.
 """

@@ -1,4 +1,4 @@
-"""Pooling: from the lines of all shards to small tables per column and row. DataFrame -> DataFrame throughout.
+"""Pooling: from the lines of all shards to small tables per column and row. All functions are DataFrame -> DataFrame.
 
 Every table here is keyed by `kafka_version` (the column's label) and `requirement`; none of them grows with the number
 of observations, except `observations` itself, which stays in Spark.
@@ -34,7 +34,8 @@ def usable_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
 
 
 def _map(table: Mapping[str, str]) -> Column:
-    """Return a map of strings to expressions as SQL: built column by column, it took thousands of calls to the JVM."""
+    """Return a map of strings to expressions, written in SQL: building it column by column took thousands of calls to
+    the JVM."""
     return F.expr(f"map({', '.join(f'{string_literal(key)}, {value}' for key, value in table.items())})")
 
 
@@ -52,7 +53,8 @@ def observations(lines: DataFrame, outdated: Outdated) -> DataFrame:
 
 
 def join_alike(observations: DataFrame) -> DataFrame:
-    """Join observations that differ only in number, events or words into one, with `times`: a twentieth is left."""
+    """Join observations that differ only in number, events or words into one, with `times`: about one row in twenty is
+    left."""
     same = (
         "case",
         "check",
@@ -97,7 +99,7 @@ def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataF
 
 
 def wavers(alike: DataFrame) -> DataFrame:
-    """Return the cases whose identical tries were answered in more than one way; meant for probes only."""
+    """Return the cases whose identical tries got different answers; only probes have such cases."""
     key = [*CELL, "case"]
     tries = alike.where("variant != ''").groupBy(*key, "check", "inputs")
     return tries.agg(F.count_distinct("variant").alias("answers")).where("answers > 1").select(*key).distinct()
@@ -127,8 +129,8 @@ def violations(observations: DataFrame) -> DataFrame:
 
 
 def distinct_violations(observations: DataFrame, deviations: Sequence[Deviation]) -> DataFrame:
-    """Return the distinct violations of each cell that has a known deviation, as far as its entries tell them apart: by case,
-    by words (`says`), and by what the example did (`takes`, `meets`)."""
+    """Return the distinct violations of each cell that has a known deviation. Distinct are those that its entries can
+    tell apart: by case, by words (`says`), and by what the example did (`takes`, `meets`)."""
     by_words = [entry.requirement for entry in deviations if entry.says]
     by_deeds = [entry.requirement for entry in deviations if entry.takes or entry.meets]
     about = F.col("requirement").isin([entry.requirement for entry in deviations])

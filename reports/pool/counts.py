@@ -1,7 +1,7 @@
-"""Lines of examples, checks and replays, added up at once: a table for each question took stages of its own.
+"""Lines of examples, checks and replays, summed up together: one table for each question would take a stage each.
 
-Every line becomes *entries*: a name, what it is counted under, and up to three numbers that are added up. From their sums
-`reports.tables` makes its tables; none of them grows with the number of observations.
+Every line becomes *entries*: a name, a key to count under, and up to three numbers to add up. `reports.tables` makes
+its tables from the sums; none of them grows with the number of observations.
 """
 
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""A page for each evidence folder: the row, the violation, its time and faults, and how to see it again."""
+"""A page for each evidence folder: the row, the violation, its time line and faults, and how to see it again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -21,7 +21,8 @@ from reports.site.transcript import EventFrames, LogView, began_at, exchanges, l
 from reports.texts.wording import sentence_of
 
 OPEN, NEAR = 12, 40
-"""Events within OPEN of one that shows the violation are shown at once, those within NEAR folded; faults always."""
+"""Up to OPEN events away from one that shows the violation are shown at once, up to NEAR are folded; faults are always
+shown."""
 FEW = 4
 """Up to this many rows are not folded."""
 SHOWN = 12
@@ -100,7 +101,8 @@ class EvidenceView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str]:
-    """Write the pages below `out`; return the page of each evidence folder (as in matrix.json), relative to `out`.
+    """Write the pages below `out`; return the page of each evidence folder, relative to `out`, by the folder's path in
+    matrix.json.
 
     There are none if the run's folder cannot be read from here. Pages of folders that are gone are removed.
     """
@@ -160,7 +162,7 @@ def evidence_view(cell: ReportedCell, row: Requirement, folder: EvidenceFolder) 
 
 
 def _shown_events(history: History, events: Sequence[int]) -> list[int]:
-    """Return the events that can be shown: the answer in place of its call, and none that the history lacks."""
+    """Return the events that can be shown: answers instead of their calls, and only events of the history."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     return sorted({answers.get(n, n) for n in events if 0 <= n < len(history.events)})
 

@@ -1,6 +1,6 @@
-"""The evidence folder of a violation, as `conformance.running.evidence.folder` writes it: read back, complete or not.
+"""Reading a violation's evidence folder, complete or not, which `conformance.running.evidence.folder` wrote.
 
-Everything in it comes from brokers or may be torn: unreadable parts are named in `lacking`, and nothing here raises for them.
+Its content comes from brokers and may be torn: `lacking` names unreadable parts, and no function here raises for them.
 """
 
 import re
@@ -15,9 +15,9 @@ from history.schema import WrongSchema, decode, require_current
 from history.violation import DISKS, VIOLATION, FiledViolation
 
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
-"""The paths of folders that get a page; a path in a shard may be any text."""
+"""The pattern of folders that get a page; a path in a shard may be any text."""
 TEXT_BYTES = 4_096
-"""Files of a disk up to this size are shown when they are text."""
+"""The most bytes of a text file of a disk that is shown."""
 LOG_BYTES = 16 * 2**20
 """The most bytes of a node's log that are shown, from its end."""
 
@@ -171,7 +171,7 @@ class _Reader:
 
 
 def _events_before_cut(events: list[AnyEvent]) -> list[AnyEvent]:
-    """Return the events before the first answer to a call that is not there."""
+    """Return the events before the first answer whose call is missing."""
     sound = next((e.n for e in events if not 0 <= getattr(e, "call", 0) <= e.n), len(events))
     return events[:sound]
 

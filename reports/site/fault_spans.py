@@ -9,7 +9,7 @@ from history.events import Answer, Fault, History
 
 
 class KnownLeader(msgspec.Struct, frozen=True, kw_only=True):
-    """A leader known from `event` on: `node` leads at `epoch`; "" if the partition has no leader."""
+    """A leader known from `event` on: `node` leads in `epoch`; "" if the partition has no leader."""
 
     event: int
     node: str
@@ -17,7 +17,8 @@ class KnownLeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultPhases(msgspec.Struct, kw_only=True):
-    """The phases of one fault, in order. Without inject, it began before the example; without heal, it outlived it."""
+    """The phases of one fault, in order. It began before the example if `inject` is missing, and outlived it if `heal`
+    is."""
 
     node: str
     role: str
@@ -37,7 +38,7 @@ class FaultPhases(msgspec.Struct, kw_only=True):
         return self.fault if self.role == self.node else f"{self.fault} ({self.role})"
 
     def takes(self, event: Fault) -> bool:
-        """True if the event is the next phase of this fault. By then its role may have another name or node."""
+        """True if the event is the next phase of this fault. Its role may have another name or node by then."""
         return not self.is_healed and self.fault == event.fault and (self.role == event.role or self.node == event.node)
 
 

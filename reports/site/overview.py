@@ -13,7 +13,8 @@ from reports.site.views import FamilyView
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
     """A fault in a group of rows on a column.
 
-    An example counts for each of its rows, so counts of rows can't be added up: these are of the row that met it most.
+    An example counts for each of its rows, so counts of rows can't be added up: these counts are those of the row that
+    met the fault most often.
     """
 
     rows: int
@@ -23,7 +24,7 @@ class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultView(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault: its counts over all examples by column, and its sums by group of rows; None if it was not met."""
+    """A fault: its counts over all examples by column, and its sums by group of rows; None if the fault was not met."""
 
     name: str
     met: list[FaultMet | None]
@@ -36,7 +37,7 @@ class CasesReached(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PremiseView(msgspec.Struct, frozen=True, kw_only=True):
-    """A premise of a check, with how often it was met on each column."""
+    """A premise of a check, and how often it was met on each column."""
 
     check: str
     premise: str
@@ -91,7 +92,7 @@ def _cases_reached(group: FamilyView, label: str) -> CasesReached:
 
 
 def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, list[PremiseView]]:
-    """Group premises by the part of the kit that has their check, those never met first."""
+    """Group premises by the package of their check, those never met first."""
     by_premise: dict[tuple[str, str], dict[str, PremiseReach]] = defaultdict(dict)
     for each in found:
         by_premise[each.check, each.premise][each.kafka_version] = each

@@ -1,4 +1,4 @@
-"""Shared by all pages: templates, escaping, and links that stay inside the site and the run's own folder."""
+"""The parts that all pages share: templates, escaping, and links that stay inside the site and the run's own folder."""
 
 import os
 import posixpath
@@ -39,7 +39,7 @@ def render_page(template: str, path: str, **facts: Any) -> str:
 
 
 def read_asset(name: str) -> str:
-    """Read a file of `assets/`, which may be in a zip archive with all of the code."""
+    """Read a file of `assets/`; the whole code may be in a zip archive."""
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
-"""An example's time line as plain geometry: lanes of nodes, marks of calls, bars of faults, bands of leaders.
+"""An example's time line as geometry: lanes of nodes, marks of calls, bars of faults, bands of leaders.
 
-Its columns are moments, not seconds: the relevant events often happen within milliseconds, after minutes. Times are
-below them. Pixels are those of the SVG that `evidence.html.j2` draws.
+Its columns are moments, not seconds: the relevant events often happen within milliseconds, after minutes. The times are
+written below. Lengths are in pixels of the SVG that `evidence.html.j2` draws.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ COLUMN, GAP, MARK, BAR, LEADS, PAD = 28, 22, 30, 30, 16, 8
 TOP, BOTTOM = 44, 26
 _CHAR, _TIME = 6.4, 56
 KIT = "checks"
-"""The lane of the check's own findings: its premises."""
+"""The lane of the premises that the check states."""
 
 Shape = Literal["ok", "refused", "fail", "info", "met", "unmet"]
 """The outcome of a call: answered, answered with an error, certainly not done, or perhaps done; and whether a premise
@@ -285,7 +285,7 @@ def _time_ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
 
 
 def _step_blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Block]:
-    """Yield the runs of columns of one step, and the gaps between columns."""
+    """Yield a block for adjacent columns of one step, and for each gap between columns."""
     kinds = {step.number + 1: step.kind for step in steps}
     begin = 0
     for place, moment in enumerate(moments):

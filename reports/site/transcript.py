@@ -11,7 +11,7 @@ from history.events import Answer, AnyEvent, Call, History
 from reports.site.evidence_folder import TranscriptFrame
 
 FRAMES = 12
-"""The number of frames shown on each side of those of an event."""
+"""The number of frames shown before and after those of an event."""
 LONGEST_BODY, LONGEST_HEX, LONGEST_LINE = 3_000, 1_200, 500
 LINES = 40
 """The most lines of a node's log that are shown."""
@@ -19,15 +19,16 @@ SECONDS = 5.0
 """The most seconds between an event and a log line that is shown."""
 
 _STEP = 0.02
-"""The most seconds between the kit's record of a call and its frame."""
+"""The most seconds between a call in the history and its frame."""
 _SAMPLE = 60
 _BEHIND = 200
-"""The most frames between a request and its answer, including other connections'."""
+"""The most frames between a request and its answer, counting other connections too."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
 class FrameView(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame in words. `t` is in seconds of the example; `body` and `hex` may be cut; `more` tells by how much."""
+    """A frame in words. `t` is in seconds since the example began; `body` and `hex` may be cut; `more` says by how
+    much."""
 
     t: str
     node: str
@@ -67,7 +68,7 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
 def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
     """Return when the example began, in seconds since 1970; None if unknown.
 
-    It is taken from a clock that the check read, or else from the transcript: the shift at which most calls of the
+    It is taken from a clock that the check read, or else from the transcript: the offset at which most calls of the
     history have a frame, if more than half do.
     """
     for event in history.events:
@@ -124,7 +125,7 @@ def _exchange_of_event(
 
 
 def _own_frames(frames: Sequence[TranscriptFrame], call: Call, begin: float, end: float) -> list[int]:
-    """Return the places of the request frame of a call and of its answer frame, as far as there are any."""
+    """Return the places of a call's request frame and answer frame, if there are any."""
     sent = [
         n
         for n, frame in enumerate(frames)

@@ -1,4 +1,4 @@
-"""A row's verdicts over archived runs, as marks of a drawing: columns downwards, runs to the right."""
+"""A drawing of a row's verdicts over archived runs: columns downwards, runs to the right."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class RunMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
-    """Positions in pixels; `runs` from left to right."""
+    """The positions of the drawing, in pixels; `runs` from left to right."""
 
     width: int
     height: int
@@ -35,7 +35,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trend(points: Sequence[TrendPoint], labels: Sequence[str]) -> Trend | None:
-    """Lay out the trend; None if no archive has the row. Columns that only the archive has come last."""
+    """Lay out the trend; return None if no archive has the row. Columns that only the archive has come last."""
     if not points:
         return None
     runs = sorted({(point.run_date, point.run) for point in points})

@@ -54,7 +54,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def columns_by_verdict(self) -> dict[Verdict, str]:
-        """The verdicts of the row, the worst first, each with a short text that names the columns with it."""
+        """The verdicts of the row, the worst first, each with the columns that have it, in words."""
         labels = [cell.kafka_version for cell in self.cells]
         found = {verdict: [c.kafka_version for c in self.cells if c.verdict == verdict] for verdict in VERDICTS}
         return {verdict: spans(having, labels) for verdict, having in found.items() if having}
@@ -137,7 +137,7 @@ class CellPair(msgspec.Struct, kw_only=True):
 
 
 class VersionStep(msgspec.Struct, kw_only=True):
-    """Rows that differ from column `old` to column `new`, by kind."""
+    """The rows that changed from column `old` to column `new`, by kind."""
 
     old: str
     new: str
@@ -168,7 +168,7 @@ def group_views(matrix: Matrix, insights: Insights, catalogue: Catalogue) -> lis
 
 
 def anchor_of_label(label: str) -> str:
-    """Turn a column's label into a part of file names and anchors; a label that changes in this gets a hash."""
+    """Turn a column's label into a part of file names and anchors; add a hash if characters had to be replaced."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
     return plain if plain == label else f"{plain[:60]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
@@ -178,7 +178,7 @@ def family_anchor(family: str) -> str:
 
 
 def bar_segments(verdicts: dict[Verdict, int]) -> list[BarSegment]:
-    """Return a column's counts as segments beside each other, broken ones first."""
+    """Return a column's counts as the segments of a stacked bar, broken ones first."""
     segments: list[BarSegment] = []
     start = 0
     for verdict in (verdict for verdict in VERDICTS if verdicts.get(verdict)):
@@ -188,7 +188,8 @@ def bar_segments(verdicts: dict[Verdict, int]) -> list[BarSegment]:
 
 
 def findings(groups: Iterable[FamilyView], newest: str) -> list[Findings]:
-    """Return rows broken in the newest column, rows broken before, and rows answered in more than one way."""
+    """Return rows broken in the newest column, rows broken only in earlier ones, and rows with different answers to
+    identical tries."""
     views = [view for group in groups for view in group.rows]
     broken = [view for view in views if view.worst == "violated"]
     still = [view for view in broken if view.cells[-1].verdict == "violated"]

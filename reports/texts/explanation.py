@@ -64,7 +64,7 @@ class ExplainedCell(NamedTuple):
 
 
 def explanation(about: ExplainedCell) -> Iterator[str]:
-    """Yield the lines of the explanation; texts of brokers are in them unchanged."""
+    """Yield the lines of the explanation; texts from brokers stay unchanged."""
     cell = about.cell
     yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
     for title, lines in (
@@ -177,7 +177,7 @@ def _check_lines(about: ExplainedCell) -> Iterator[str]:
 
 
 def _alike(violations: Sequence[Violation]) -> list[list[Violation]]:
-    """Group violations by case, label and check; those with evidence come first."""
+    """Group violations by case, label and check; groups with evidence come first."""
     found: dict[tuple[str, str, str], list[Violation]] = {}
     for one in sorted(violations, key=lambda one: not one.evidence):
         found.setdefault((one.case, one.label, one.check), []).append(one)

@@ -20,11 +20,11 @@ OUTCOMES: dict[Verdict, Outcome] = {
     "untested": "skipped",
     "inapplicable": "skipped",
 }
-"""All other verdicts count as passed. JUnit has no state between passed and failed: a cell that proves nothing
-is skipped."""
+"""The outcomes of verdicts; all others count as passed. JUnit has no state between passed and failed: a cell that
+proves nothing is skipped."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold, not even escaped."""
+"""The characters that XML 1.0 cannot hold, not even escaped."""
 
 
 def junit(matrix: Matrix) -> bytes:
@@ -70,7 +70,7 @@ def _add_case(suite: ElementTree.Element, row: RowFacts, cell: ReportedCell, col
 
 
 def _add_deviations(root: ElementTree.Element, doubtful: list[str]) -> None:
-    """Add a suite of known deviations that no longer hold or are due for review: each is a failure."""
+    """Add a suite with a failure for each known deviation that no longer holds or is due for review."""
     counts = {"tests": str(len(doubtful)), "failures": str(len(doubtful)), "errors": "0", "skipped": "0"}
     suite = ElementTree.SubElement(root, "testsuite", {"name": "Known deviations", **counts})
     for text in doubtful:

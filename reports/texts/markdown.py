@@ -193,7 +193,7 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 
 
 def _missing_lines(matrix: Matrix) -> Iterator[str]:
-    """Yield a list of checks with examples that lost their premise or ended in trouble of the kit."""
+    """Yield a list of checks with examples that lost their premise or failed with an error of the kit."""
     found = dict.fromkeys(
         f"- {_escape(cell.kafka_version)} {_escape(text)}" for cell in matrix.cells for text in missing_examples(cell)
     )

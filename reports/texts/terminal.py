@@ -29,7 +29,7 @@ STYLES: dict[Verdict, str] = {
 
 _WIDE = 200
 _ALIKE = 3
-"""More rows than this with the same reason on the same columns share a line."""
+"""The most rows with the same reason on the same columns that get a line each; more share one."""
 _LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
 """The most lines of a verdict; the page has them all."""
 

@@ -35,7 +35,7 @@ def in_words(versions: str) -> str:
 
 
 def broken_since(firsts: Firsts, *, race: bool = False) -> str:
-    """Return since when a row is broken, and whether it was mended; "" if no released version breaks it.
+    """Say since when a row is broken, and whether it was mended; return "" if no released version breaks it.
 
     A `race` shows only by chance, so good versions prove little.
     """

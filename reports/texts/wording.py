@@ -1,4 +1,4 @@
-"""How verdicts are shown: the same glyphs, words and order everywhere."""
+"""The glyphs, words and order in which all reports show verdicts."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ SENTENCE = 500
 """The most characters of a violation in one sentence."""
 
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
-"""Verdicts that need a look, the worst first."""
+"""The verdicts that need a look, the worst first."""
 
 LEVELS: dict[Level, str] = {
     "must": "the document requires it",
@@ -99,7 +99,7 @@ def alarming_cells(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> li
 
 
 def cell_reason(cell: ReportedCell) -> str:
-    """Return the reason of a cell's verdict, with the result of replays and the trouble of the kit."""
+    """Return the reason for a cell's verdict, with the result of replays and the errors of the kit."""
     parts = [cell.reason]
     if cell.replays.tries:
         parts.append(f"seen again in {cell.replays.seen} of {cell.replays.tries} replays")
@@ -109,7 +109,8 @@ def cell_reason(cell: ReportedCell) -> str:
 
 
 def missing_examples(cell: ReportedCell) -> list[str]:
-    """Return the checks of a cell with examples that lost their premise or ended in trouble of the kit, and how many."""
+    """Return the checks of a cell with examples that lost their premise or failed with an error of the kit, and how
+    many."""
     return [f"{check}: {_missing_examples(count)}" for check, count in cell.attempts.items()]
 
 
@@ -119,7 +120,7 @@ def _missing_examples(count: AttemptCount) -> str:
 
 
 def undecided_in_words(tally: CaseTally) -> list[str]:
-    """Return what was left undecided of a case: what was excused, what was left out, and the tries that lost their premise."""
+    """Return the counts of a case that decide nothing: excused, left out, and tries that lost their premise."""
     lost = f"{tally.lost} of {tally.attempts} tries lost their premise" if tally.lost else ""
     outside = sum_up(tally.outside, "outside the row's preconditions")
     found = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out"), outside, lost]
@@ -127,20 +128,20 @@ def undecided_in_words(tally: CaseTally) -> list[str]:
 
 
 def cell_why(cell: ReportedCell) -> str:
-    """Return one line about a cell: its first violation, and its reason."""
+    """Describe a cell in one line: its first violation, and its reason."""
     first = cell.shown[0] if cell.verdict == "violated" and cell.shown else None
     parts = [f"case {first.case}: {sentence_of(first)}" if first else "", cell_reason(cell)]
     return " ".join("; ".join(part for part in parts if part).split())
 
 
 def sentence_of(violation: Violation | Observation) -> str:
-    """Return a violation in one sentence; what its check recorded below that is in its evidence."""
+    """Return the first line of a violation's text, its sentence; the evidence has the rest."""
     text = " ".join(violation.detail.partition("\n")[0].split()) or violation.label
     return text if len(text) <= SENTENCE else f"{text[:SENTENCE]}…"
 
 
 def cell_text(cell: ReportedCell) -> str:
-    """Return one line about a cell: its reason, its first violation and its known deviations."""
+    """Describe a cell in one line: its reason, its first violation and its known deviations."""
     return "; ".join(
         part for part in [cell_why(cell), *(f"known: {e.ticket or 'no ticket'}" for e in cell.known)] if part
     )
@@ -196,7 +197,7 @@ def column_problems(matrix: Matrix) -> list[str]:
 def doubtful_deviations(matrix: Matrix) -> list[str]:
     """Return the known deviations that no longer hold, or have to be looked at again, one sentence each.
 
-    They are told as loudly as a new red.
+    Reports show them as prominently as a new violation.
     """
     stale = [
         f"The known deviation of {entry.requirement} no longer holds on {entry.kafka_version}: the cell is satisfied. "

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main(words: list[str]) -> str | int:
-    """Return an exit code, or the text of what is wrong."""
+    """Return an exit code, or the text of an error."""
     try:
         if words != ["--check"]:
             write_findings(ROOT)

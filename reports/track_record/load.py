@@ -1,4 +1,4 @@
-"""Loading the findings, with errors that name file and field."""
+"""Loading the findings, with errors that name the file and the field."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -11,7 +11,7 @@ from conformance.catalogue.near import similar_rows
 
 
 def load_findings(root: Path, catalogue: Catalogue, deviations: Sequence[Deviation]) -> list[Finding]:
-    """Read all findings, in the order of their first rows; raises CatalogueError naming file and field."""
+    """Read all findings, in the order of their first rows. Raises CatalogueError naming the file and the field."""
     folders = sorted(path for path in (root / FOLDER).iterdir() if path.is_dir() and path.name != "__pycache__")
     found = [read_finding(folder / FILE) for folder in folders]
     for finding in found:
@@ -30,7 +30,7 @@ def load_findings(root: Path, catalogue: Catalogue, deviations: Sequence[Deviati
 def _contradictions(
     finding: Finding, catalogue: Catalogue, deviations: Sequence[Deviation]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the field and what is wrong with it."""
+    """Yield each wrong field, and the reason."""
     yield from _unknown(finding, catalogue)
     for version in ends(finding.bad):
         if finding.sure == "always" and in_spans(version, finding.good):
@@ -53,7 +53,7 @@ def _unknown(finding: Finding, catalogue: Catalogue) -> Iterator[tuple[str, str]
 
 
 def _beside_entries(finding: Finding, entries: Sequence[Deviation]) -> Iterator[tuple[str, str]]:
-    """Yield what the entries of known-deviations.toml about this finding say otherwise."""
+    """Yield the contradictions between the finding and its entries in known-deviations.toml."""
     for id, cases in finding.rows.items():
         for case in cases:
             if not any(entry.requirement == id and case in entry.cases for entry in entries):

@@ -73,7 +73,7 @@ def _texts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _tried(finding: Finding, folder: Path) -> Iterator[str]:
-    """Yield how the finding is tried without the kit, if it can be, and what came."""
+    """Yield how to try the finding without the kit, if that is possible, and the result."""
     if not (folder / "reproduce.py").is_file():
         return
     newest = finding.bad[-1].split(ENDS)[-1]
@@ -109,7 +109,7 @@ def _outputs(runs: Sequence[Path]) -> Iterator[str]:
 
 
 def _ending(output: Path) -> re.Match[str]:
-    """Return the exit code and the seconds of a run."""
+    """Match the exit code and the seconds of a run."""
     match = RUN.search(output.read_text().strip().splitlines()[-1])
     assert match, f"{output} does not end with the line of a run"
     return match
@@ -124,7 +124,7 @@ def _rows(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _entries(entries: Sequence[Deviation]) -> Iterator[str]:
-    """Yield what the known deviations say, which is the mark that a matrix shows."""
+    """Yield the known deviations of the finding, which a matrix shows as marks."""
     if not entries:
         return
     yield "## Marked in a matrix as"
@@ -170,7 +170,7 @@ def record_table(findings: Sequence[Finding]) -> str:
 
 
 def readme_list(findings: Sequence[Finding]) -> str:
-    """Return the findings that README tells."""
+    """Return README's list of findings."""
     chosen = sorted((one for one in findings if one.readme), key=lambda one: one.readme)
     lines = [f"- {one.in_short} ([{one.ticket or 'no ticket known'}]({FOLDER}/{one.name}/index.md))" for one in chosen]
     return "\n".join(_wrapped(f"{line}{'.' if line is lines[-1] else ';'}") for line in lines)

@@ -13,17 +13,17 @@ from reports.track_record.pages import finding_page, index_page, readme_list, re
 BEGIN = "<!-- findings: begin; made by `./kit python -m reports.track_record` -->"
 END = "<!-- findings: end -->"
 BLOCKS: dict[str, Callable[[Sequence[Finding]], str]] = {"TRACK_RECORD.md": record_table, "README.md": readme_list}
-"""The pages of which one part is made from the findings."""
+"""The pages with one part that is made from the findings, and the function that makes it."""
 
 
 def write_findings(root: Path) -> None:
-    """Write all pages that are made from the findings; raises CatalogueError naming file and field."""
+    """Write all pages that are made from the findings. Raises CatalogueError naming the file and the field."""
     for path, text in _pages(root):
         path.write_text(text, encoding="utf-8")
 
 
 def stale_findings(root: Path) -> list[str]:
-    """Return the pages that are not as they are made now; raises CatalogueError naming file and field."""
+    """Return the pages that are stale. Raises CatalogueError naming the file and the field."""
     return [
         str(path.relative_to(root))
         for path, text in _pages(root)
@@ -44,7 +44,7 @@ def _pages(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def with_block(name: str, page: str, block: str) -> str:
-    """Return a page with this text between its marks; raises CatalogueError if it has no marks."""
+    """Return the page with this text between its marks. Raises CatalogueError if it has no marks."""
     pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
     if len(pattern.findall(page)) != 1:
         raise CatalogueError(f"{name}: it has to have one part between {BEGIN} and {END}")
