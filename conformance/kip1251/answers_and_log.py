@@ -1,4 +1,4 @@
-"""A group coordinator says what its log says (GEN-13): committed offsets, members and epochs, also after it was loaded."""
+"""A group coordinator agrees with its log (GEN-13): committed offsets, members and epochs, also after loading it."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ BASE = 1000
 
 
 def state_in(group: TxnGroup, shown: DescribedGroup) -> GroupState:
-    """Return a description in the form of the records."""
+    """Return the description in the form of the group's records."""
     members = {member.member_id: (member.member_epoch, group.assigned_partitions(member)) for member in shown.members}
     return GroupState(shown.group_epoch, shown.assignment_epoch, members)
 
@@ -38,7 +38,7 @@ def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["group"], changes=CHANGES)
 def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str]) -> Claims:
-    """After each change a group's epochs, members and their partitions are described as its records have them."""
+    """After each change, the description's epochs, members and partitions are those of the group's records."""
     log, members = GroupLog(group), Members(group, static=False)
     for change in changes:
         members.change(change)
@@ -46,7 +46,7 @@ def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str])
 
 
 def commit(group: TxnGroup, members: Members, change: str, partition: int, offset: int) -> None:
-    """Commit as the partition's owner, plainly or in a transaction that ends at once."""
+    """Commit as the partition's owner, in a transaction or outside one."""
     owner = next(member for member in members.present if partition in member.partitions)
     if change in ("plain", "back"):
         group.store(owner, partition, BASE - offset if change == "back" else BASE + offset)
@@ -59,7 +59,7 @@ def commit(group: TxnGroup, members: Members, change: str, partition: int, offse
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["offsets"], changes=OFFSET_CHANGES, first=integers(0, 3))
 def offsets_are_answered_as_logged(group: TxnGroup, case: str, changes: list[str], first: int) -> Claims:
-    """After each commit, in or outside of a transaction, offsets are answered as the records have them."""
+    """After each commit, in a transaction or outside one, OffsetFetch answers the offsets of the records."""
     log, members = GroupLog(group), Members(group, static=False)
     members.change("join")
     for step, change in enumerate(changes):
@@ -72,7 +72,7 @@ def offsets_are_answered_as_logged(group: TxnGroup, case: str, changes: list[str
     "GEN-13", rig=fresh_txn_group(), cases=["loaded"], examples=2, smoke=False, changes=CHANGES, offsets=OFFSET_CHANGES
 )
 def loaded_group_is_as_logged(group: TxnGroup, case: str, changes: list[str], offsets: list[str]) -> Claims:
-    """The same at a coordinator that has loaded them."""
+    """A coordinator that has loaded the records agrees with them, too."""
     log, members = GroupLog(group), Members(group, static=False)
     for change in changes:
         members.change(change)

@@ -19,7 +19,7 @@ def carries_epochs(listed: Sequence[StoredPartitions], since: Mapping[int, int])
 
 @probe("KIP1251-AE-04", rig=fresh_group(), bumps=EPOCH_BUMPS, later=EPOCH_BUMPS)
 def record_form(group: Group, bumps: int, later: int) -> Claims:
-    """Each partition in a member's record has its own epoch, whether it is assigned or being revoked."""
+    """Each partition in a member's record has its own assignment epoch, whether it is assigned or being revoked."""
     log = GroupLog(group)
     heir, partition, epoch = group.inherit(bumps, later=later)
     yield group.premise_of_holding(heir, heir.epoch, *range(group.partitions))
@@ -41,7 +41,7 @@ def record_form(group: Group, bumps: int, later: int) -> Claims:
 
 @probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["record"], bumps=integers(0, 4))
 def record_of_a_static_member_that_left(group: Group, bumps: int) -> Claims:
-    """A static member that left with -2 is kept at epoch -2, with all its partitions from epoch 0 on."""
+    """The record of a static member that left with -2 has epoch -2, and all its partitions with assignment epoch 0."""
     log = GroupLog(group)
     member = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
     yield group.premise_of_holding(member, member.epoch, *range(group.partitions))

@@ -1,4 +1,4 @@
-"""A coordinator of a classic group says what its log says (GEN-13), also after it was loaded."""
+"""The coordinator of a classic group agrees with its log (GEN-13), also after loading it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def _rests(shown: ClassicGroup) -> bool:
 def classic_group_is_described_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None
 ) -> Claims:
-    """After each rebalance the group is described as its newest record has it."""
+    """After each rebalance, the description agrees with the group's newest record."""
     lone = Lone(group, instance_id)
     lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:
@@ -90,7 +90,7 @@ def classic_group_is_described_as_logged(
 def loaded_classic_group_is_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
 ) -> Claims:
-    """The same at a coordinator that has loaded it."""
+    """A coordinator that has loaded the newest record agrees with it, too."""
     lone = Lone(group, instance_id)
     lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:

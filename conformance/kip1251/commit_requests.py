@@ -31,7 +31,7 @@ def one_lost_partition_fails_the_request(group: Group, bumps: int, offset: int) 
 
 @probe("KIP1251-COMMIT-10", rig=fresh_group(), cases=["mixed"], bumps=EPOCH_BUMPS, excess=integers(1, 2000))
 def oversized_metadata(group: Group, bumps: int, excess: int) -> Claims:
-    """For a lost partition too much metadata is the error, and the kept partition is still committed."""
+    """Too much metadata for a lost partition is answered as such, and the kept partition is still committed."""
     hand = group.hand_over_with_commit(10, bumps)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
@@ -45,7 +45,7 @@ def oversized_metadata(group: Group, bumps: int, excess: int) -> Claims:
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["unknown-id"], topic_id=uuids(version=4), offset=OFFSETS)
 def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Claims:
-    """An unknown topic id is answered as such, and the request's other topics are committed."""
+    """An unknown topic id gets its own error, and the request's other topics are committed."""
     member = group.sole_member()
     yield group.premise_of_holding(member, member.epoch, 0)
     unknown = NewOffset(Topic("nowhere", topic_id), 0, offset)
@@ -58,7 +58,8 @@ def id_of_no_topic(group: Group, topic_id: UUID, offset: int) -> Claims:
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["deleted-id"], bumps=EPOCH_BUMPS, offset=OFFSETS)
 def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
-    """The id of a deleted topic is unknown, and commits nothing for the new topic of its name, also beside it."""
+    """The id of a deleted topic is unknown and commits nothing for the new topic of its name, even if the request has
+    both."""
     member = group.sole_member(bumps)
     group.store(member, 0, offset + 1)
     old = recreate(group)
@@ -82,7 +83,7 @@ def id_of_a_deleted_topic(group: Group, bumps: int, offset: int) -> Claims:
 
 @probe("KIP1251-COMMIT-12", rig=fresh_group(), cases=["by-name"], bumps=integers(1, 4), offset=OFFSETS)
 def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Claims:
-    """A commit by name at an older epoch is refused for a topic that was created again: it was not assigned at that epoch."""
+    """A commit by name at an older epoch is refused for a recreated topic, which was not assigned at that epoch."""
     member = group.sole_member()
     before = member.epoch
     member.bump(bumps)

@@ -44,7 +44,7 @@ def kept_partition_at_an_older_epoch(group: Group, case: str, earlier: int, late
 
 
 def later_epoch(hand: HandOver, bumps: int) -> int:
-    """Bump the old member after it received the answer that it had missed; return its epoch at the coordinator."""
+    """Let the old member receive the answer that it missed, then bump it; return its epoch at the coordinator."""
     if not bumps:
         return hand.moved_epoch
     hand.old.receive(hand.missed)
@@ -61,7 +61,7 @@ def later_epoch(hand: HandOver, bumps: int) -> int:
     offset=OFFSETS,
 )
 def kept_partition_at_a_former_level(group: Group, earlier: int, later: int, offset: int) -> Claims:
-    """At the feature levels of a release without assignment epochs, where records have its form, the rule is relaxed as well."""
+    """The rule is also relaxed at the feature levels of a release whose records have no assignment epochs."""
     hand = group.hand_over(earlier)
     yield group.premise_of_holding(hand.old, later_epoch(hand, later), hand.kept)
     for step, version in enumerate(VERSIONS.values()):
@@ -139,7 +139,8 @@ def zombie_of_a_free_partition(group: Group, case: str, bumps: int, offset: int)
     how=sampled_from(["move", "kill", "freeze"]),
 )
 def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
-    """On three brokers it is refused as well, also by the coordinator that takes over while a member has yet to be given it."""
+    """On three brokers, a late commit is refused before the partition is assigned again, and afterwards by the next
+    coordinator."""
     hand = group.hand_over(bumps)
     yield group.unassigned(hand.lost)
     before = group.commit(hand.old, {hand.lost: offset}, hand.before)
@@ -156,7 +157,7 @@ def zombie_at_the_next_coordinator(group: RoutedGroup, bumps: int, offset: int, 
 
 @probe("KIP1251-COMMIT-06", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
 def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, offset: int) -> Claims:
-    """At the member epoch a commit is accepted, whichever member owns the partition."""
+    """A commit at the member epoch is accepted, whichever member owns the partition."""
     hand = group.hand_over(bumps)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     if case == "other-owner":
@@ -178,7 +179,7 @@ def unowned_partition_at_the_current_epoch(group: Group, case: str, bumps: int, 
     offset=OFFSETS,
 )
 def partition_waiting_to_be_revoked(group: Group, bumps: int, back: int, offset: int) -> Claims:
-    """Until it acknowledges the revocation a member may commit from the assignment epoch on, and not after."""
+    """A member may commit at the assignment epoch and above until it acknowledges the revocation, and not after."""
     member = group.sole_member(bumps, aged=3)
     since = dict(member.since)
     group.member().join()

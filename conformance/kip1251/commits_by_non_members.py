@@ -60,7 +60,7 @@ def no_member_id_in_a_group_without_members(group: Group, case: str, offset: int
     version=OLD_VERSIONS,
 )
 def member_of_an_unknown_group(group: Group, case: str, epoch: int, newest: bool, version: int) -> Claims:
-    """A commit with an epoch to an unknown group is refused with the error of its request version."""
+    """A commit with an epoch is refused in an unknown group, with the error of its request version."""
     old = case.endswith("-v8")
     spoken = version if old else None if newest else 9
     answer = group.commit(group.member(), {0: 5}, epoch, version=spoken)

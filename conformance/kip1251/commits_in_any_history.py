@@ -1,4 +1,5 @@
-"""Commits after any history of joins, leaves and bumps: the rule of KIP-1251 as an oracle, in and outside of transactions."""
+"""Commits after any history of joins, leaves and bumps: KIP-1251's rule as an oracle, in transactions and outside
+them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,9 +15,9 @@ from protocol.groups import OffsetFetchAnswer
 from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=4, max_size=5)
-"""Changes of the group, after each of which members have partitions to revoke for a while."""
+"""Changes of the group; after each, members have partitions to revoke for a while."""
 BACKS = lists(integers(1, 8), min_size=3, max_size=4, unique=True)
-"""The numbers of epochs that commits lag behind."""
+"""The numbers of epochs by which commits lag behind."""
 MIDDLE = 10_000
 """The offset around which committed offsets alternate."""
 ROWS = {"pending revocation": "KIP1251-COMMIT-07", "lost": "KIP1251-COMMIT-05"}
@@ -33,7 +34,8 @@ class OldEpochCommit(NamedTuple):
 
 
 def older_commits(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
-    """Yield the commit `back` epochs before an ownership's last; none below epoch 0, or before a lost one began."""
+    """Yield the commit `back` epochs before the last one of an ownership, unless it is below epoch 0, or before a lost
+    ownership began."""
     epoch = held.until - back + (held.hold == "lost")
     since = held.since
     if epoch < (since if held.hold == "lost" else 0):
@@ -44,7 +46,7 @@ def older_commits(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
 
 
 def as_known(group: Group, owners: Owners) -> PremiseClaim:
-    """Return the premise that the coordinator has the members at the epochs that they know."""
+    """Return the premise that the coordinator's member epochs are those that the members know."""
     shown = {found.member_id: found.member_epoch for found in group.describe().members}
     known = {member.id: member.epoch for member in owners.present}
     back = any(0 <= shown.get(id, -1) < epoch for id, epoch in known.items())
@@ -53,7 +55,7 @@ def as_known(group: Group, owners: Owners) -> PremiseClaim:
 
 
 class AlternatingOffsets:
-    """The offsets read last, and the next one to commit, alternately above and below `MIDDLE`."""
+    """The last offsets that were read, and the next one to commit, alternately above and below `MIDDLE`."""
 
     def __init__(self) -> None:
         self._read: dict[int, int] = {}
@@ -64,7 +66,7 @@ class AlternatingOffsets:
         return MIDDLE + (self._tried if self._tried % 2 else -self._tried)
 
     def agree(self, one: OldEpochCommit, offset: int, after: OffsetFetchAnswer) -> bool:
-        """True if `after` has the accepted `offset`, or after a refusal the previous one."""
+        """True if `after` has the accepted `offset`, or the previous one if it was refused."""
         expected = offset if one.accepted else self._read.get(one.partition, -1)
         if after.partitions:
             self._read[one.partition] = after.only_partition.offset
@@ -82,7 +84,8 @@ class AlternatingOffsets:
     backs=BACKS,
 )
 def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) -> Claims:
-    """After any history an older epoch is accepted exactly for what the member has had since then, and offsets go either way."""
+    """After any history, an older epoch is accepted exactly for what the member has owned since then, even if the
+    offset goes back."""
     owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
@@ -105,7 +108,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
     pick=integers(0, 1),
 )
 def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], back: int, pick: int) -> Claims:
-    """The same for offsets within transactions, one commit for each member and kind of ownership."""
+    """Commits in transactions follow the same rule; each member makes one for each kind of ownership."""
     owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)

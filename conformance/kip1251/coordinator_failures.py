@@ -36,7 +36,7 @@ COMPACTED_WITHIN = 60.0
     offset=OFFSETS,
 )
 def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Claims:
-    """After a restart commits are accepted and refused as they were before it."""
+    """After a restart, commits are accepted and refused as before."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     group.restart_coordinator(clean=case == "restart")
@@ -54,7 +54,7 @@ def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, 
     how=sampled_from(["move", "kill", "freeze"]),
 )
 def next_coordinator_keeps_the_epochs(group: RoutedGroup, bumps: int, offset: int, how: How) -> Claims:
-    """Another broker coordinates the group: commits are accepted and refused as they were before."""
+    """After another broker has become the group's coordinator, commits are accepted and refused as before."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     group.move_coordinator(how)
@@ -63,7 +63,7 @@ def next_coordinator_keeps_the_epochs(group: RoutedGroup, bumps: int, offset: in
 
 @contextmanager
 def compact_logs_soon(group: Group) -> Iterator[None]:
-    """Let coordinators' logs be compacted as soon as possible within the block."""
+    """Have coordinators' logs compacted as soon as possible within the block."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
         require_accepted(group.node.incremental_alter_configs(kind, name, settings))
@@ -76,7 +76,8 @@ def compact_logs_soon(group: Group) -> Iterator[None]:
 
 @probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)
 def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: int) -> Claims:
-    """When no more than the newest record of a member is left, a restarted coordinator judges its commits as before."""
+    """If compaction has left only a member's newest record, a restarted coordinator accepts and refuses its commits as
+    before."""
     log, hand = GroupLog(group), group.hand_over(bumps, aged=2)
     group.await_assignment(hand.new, hand.lost)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)

@@ -17,7 +17,8 @@ REMOVED_WITHIN = 40.0
 
 @probe("KIP1251-STATIC-05", rig=fresh_group(MANY), cases=["pending"], bumps=EPOCH_BUMPS, waits=integers(1, 3))
 def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int) -> Claims:
-    """Partitions that a static member had to revoke are free when it leaves to return; those that it kept stay reserved."""
+    """When a static member leaves to return, the partitions that it had to revoke become free; those that it kept stay
+    reserved."""
     old, new = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance")), group.member()
     new.join()
     lost = group.heartbeat_until_revoking(old)
@@ -45,7 +46,8 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
 
 @probe("KIP1251-STATIC-07", rig=fresh_group(), examples=2, smoke=False, bumps=integers(1, 3), offset=OFFSETS)
 def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Claims:
-    """When its session ends a static member is gone, and the next one with its instance id begins at later epochs."""
+    """A static member is removed when its session ends, and the next one with its instance id begins at later
+    epochs."""
     node = group.node
     settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
     require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))

@@ -1,4 +1,4 @@
-"""Group epoch, target assignment epoch, member epoch and assignment epochs: their order, and that none goes back."""
+"""Group epoch, target assignment epoch, member epoch and assignment epochs: ordered, and never lower than before."""
 
 from collections.abc import Generator
 
@@ -17,7 +17,7 @@ OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), mi
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
 def described_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
-    """In each description a member's epoch is at most the target assignment epoch, and that at most the group's."""
+    """In each description, member epoch <= target assignment epoch <= group epoch."""
     group_members = Members(group)
     for change in changes:
         group_members.change(change)
@@ -32,7 +32,8 @@ def are_ordered(shown: DescribedGroup) -> bool:
 
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["record"], changes=CHANGES)
 def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
-    """In a member's record no assignment epoch is above its member epoch; of one that left to return all are 0."""
+    """In a member's record, no assignment epoch is above the member epoch; all are 0 after the member left to
+    return."""
     log, group_members = GroupLog(group), Members(group)
     for change in changes:
         group_members.change(change)
@@ -54,7 +55,7 @@ def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
 
 @probe("KIP1251-BASE-08", rig=fresh_group(), cases=["one-coordinator"], changes=OF_DYNAMIC_MEMBERS)
 def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
-    """From answer to answer neither the group's epochs nor a member's are lower than before."""
+    """Neither the group's epochs nor a member's are lower than in an earlier answer."""
     group_members, before = Members(group, static=False), group.describe()
     for change in changes:
         group_members.change(change)
@@ -69,7 +70,7 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
     bumps=lists(integers(1, 3), min_size=6, max_size=6),
 )
 def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
-    """A restarted coordinator answers no epoch that is below one that was answered before."""
+    """A restarted coordinator answers no epoch below an earlier answer's."""
     member, other = group.sole_member(), group.member()
     other.join()
     group.heartbeat_until_settled(member, other)
@@ -88,7 +89,7 @@ def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
 def not_before(
     group: Group, before: DescribedGroup, case: str, *, also: bool = True
 ) -> Generator[Claim, None, DescribedGroup]:
-    """Describe the group again, and observe that no epoch is lower than `before`; return the new description."""
+    """Describe the group again and observe that no epoch is lower than in `before`; return the new description."""
     after = group.describe()
     were = {member.member_id: member.member_epoch for member in before.members if member.member_epoch >= 0}
     members = all(

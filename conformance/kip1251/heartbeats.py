@@ -1,4 +1,4 @@
-"""Heartbeats: answers that a member may miss, rejoining, and the assignment that is described (KIP-848 under KIP-1251)."""
+"""Heartbeats: missed answers, rejoining, and descriptions of assignments (KIP-848 under KIP-1251)."""
 
 from hypothesis.strategies import integers
 
@@ -56,7 +56,7 @@ def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswe
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["answer"], bumps=integers(1, 4))
 def rejoin(group: Group, case: str, bumps: int) -> Claims:
-    """A known member that rejoins with epoch 0 keeps its place and gets its assignment again."""
+    """A known member that rejoins with epoch 0 stays a member and gets its assignment again."""
     member = group.sole_member(bumps)
     yield group.premise_of_holding(member, member.epoch, *range(group.partitions))
     answer = member.heartbeat(member_epoch=JOIN, owned=(), subscribed_topic_names=[group.topic.name], received=False)
@@ -80,7 +80,7 @@ def commit_from_before_the_rejoin(group: Group, case: str, bumps: int, partition
 
 @probe("KIP1251-BASE-06", rig=fresh_group(), cases=["pending-revocation"], bumps=integers(1, 4))
 def rejoin_while_revoking(group: Group, case: str, bumps: int) -> Claims:
-    """A rejoin with no owned partitions ends a pending revocation: the next owner gets the partition."""
+    """A rejoin without owned partitions ends a pending revocation: the next owner gets the partition."""
     old, new = group.sole_member(bumps), group.member()
     new.join()
     lost = group.heartbeat_until_revoking(old)

@@ -22,7 +22,7 @@ REJOINS = integers(1, 3)
     offset=OFFSETS,
 )
 def classic_member_keeps_its_generation(group: Group, rejoins: int, partition: int, offset: int) -> Claims:
-    """After the upgrade a classic member commits at its generation, and neither at the one before nor the one after."""
+    """After the upgrade, a classic member may commit at its generation, and not at the one before or after it."""
     classic = classic_alone(group, rejoins)
     _, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
@@ -43,7 +43,8 @@ def classic_member_keeps_its_generation(group: Group, rejoins: int, partition: i
 
 @probe("KIP1251-UPG-02", rig=fresh_group(), examples=2, cases=["kept"], rejoins=REJOINS, offset=OFFSETS)
 def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Claims:
-    """After a bump whose answer it missed, a classic member commits what it kept at its old generation, and nothing else."""
+    """A classic member that missed the answer of a bump may commit partitions that it kept at its old generation, and
+    no others."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
     _, is_upgraded = upgrade_group(group, classic)
@@ -68,7 +69,8 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
 
 @probe("KIP1251-UPG-03", rig=fresh_group(), examples=2, cases=["strict"], rejoins=REJOINS, offset=OFFSETS)
 def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claims:
-    """When the last consumer-protocol member has left, older generations are refused, and committed offsets are kept."""
+    """After the last member of the consumer protocol has left, older generations are refused, and committed offsets are
+    kept."""
     classic = classic_alone(group, rejoins)
     newcomer, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded

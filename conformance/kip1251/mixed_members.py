@@ -11,7 +11,7 @@ from protocol.words import say
 
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
 TURNS = 4
-"""The rounds of heartbeats after a change, in which a partition is revoked, given up and assigned to its next owner."""
+"""The rounds of heartbeats after a change: enough to revoke a partition, give it up and assign it to its next owner."""
 TOLD_WITHIN = 10.0
 """Seconds within which a classic member's heartbeats tell it to rejoin after a new assignment."""
 
@@ -30,8 +30,8 @@ class Holders:
         self._held[member] = partitions
 
     def note_given(self, member: object, partitions: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-        """Note that the member was assigned these; return those that are new to it, and those that another one still
-        has."""
+        """Note that the member was assigned these partitions; return those that are new to it, and those that another
+        one still has."""
         had = self._held.get(member, frozenset())
         others = frozenset[int]().union(*(held for other, held in self._held.items() if other is not member))
         self._held[member] = had | partitions
@@ -82,7 +82,7 @@ class MixedGroup:
         yield from self.gets_no_others(member, member.sync())
 
     def gets_no_others(self, member: Member, answer: object) -> Claims:
-        """Check that the member's latest answer gives it no partition of another."""
+        """Check that the member's latest answer assigns it no partition that another still has."""
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.note_given(member, partitions)
         if new:
@@ -90,7 +90,7 @@ class MixedGroup:
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
     def names_one_owner(self) -> Claim:
-        """Check that the coordinator describes at most one owner of each partition."""
+        """Check that the group's description has at most one owner of each partition."""
         shown = self.group.describe()
         named = [partition for member in shown.members for partition in self.group.assigned_partitions(member)]
         return held_if(len(named) == len({*named}), shown, case="single-owner")
@@ -107,7 +107,7 @@ class MixedGroup:
     lost=booleans(),
 )
 def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: bool, lost: bool) -> Claims:
-    """Members of both kinds come and go: none is shown a partition that another has not given up."""
+    """While members of both kinds come and go, none is assigned a partition that another has not given up."""
     first = classic_alone(group, 0)
     newcomer, is_upgraded = upgrade_group(group, first)
     yield is_upgraded
@@ -131,7 +131,8 @@ def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: boo
     cooperative=booleans(),
 )
 def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, waits: int, cooperative: bool) -> Claims:
-    """A classic member is answered REBALANCE_IN_PROGRESS; once it has rejoined without partitions their next owner gets them."""
+    """A classic member gets REBALANCE_IN_PROGRESS; after it has rejoined without its partitions, the next owner gets
+    them."""
     first = classic_alone(group, rejoins)
     newcomer, is_upgraded = upgrade_group(group, first)
     yield is_upgraded

@@ -1,4 +1,4 @@
-"""A group whose members and topics are as before keeps its assignment (GEN-14)."""
+"""A group whose members and topics have not changed keeps its assignment (GEN-14)."""
 
 from hypothesis.strategies import integers
 
@@ -12,7 +12,7 @@ ABSENT = "of-no-topic"
 
 
 def with_others(group: Group, others: int, *, static: bool) -> list[GroupMember]:
-    """Create members that subscribe to the group's topic and to one that does not exist, and let the group settle."""
+    """Create members that subscribe to the group's topic and to a missing one, and let the group settle."""
     names = [group.bench.fresh_name("instance") if static else None for _ in range(1 + others)]
     members = [group.member(name) for name in names]
     for member in members:
@@ -48,7 +48,7 @@ def owners(group: Group, shown: DescribedGroup) -> dict[int, str]:
 
 @probe("GEN-14", rig=fresh_group(MANY), others=integers(1, 3), rounds=ROUNDS)
 def nothing_moves(group: Group, case: str, others: int, rounds: int) -> Claims:
-    """Once all members are in balance again each partition has the owner that it had, and the group was never empty."""
+    """After the rebalance, each partition has the owner that it had before, and the group was never empty."""
     members = with_others(group, others, static=case == "static-return")
     before = group.describe()
     for number in range(rounds):

@@ -19,7 +19,7 @@ def fetch(group: Group, member_id: str | None, epoch: int, *, by_name: bool) -> 
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["current", "no-member"], offset=OFFSETS, by_name=booleans())
 def committed_offset_is_served(group: Group, case: str, offset: int, by_name: bool) -> Claims:
-    """A member at its own epoch, and a client without a member id, reads the committed offset."""
+    """A member at its own epoch reads the committed offset, and so does a client without a member id."""
     member = group.sole_member()
     group.store(member, 0, offset)
     yield group.premise_of_holding(member, member.epoch, 0)
@@ -57,7 +57,7 @@ def unknown_member(group: Group, case: str, distance: int, by_name: bool) -> Cla
 
 @probe("KIP1251-BASE-01", rig=fresh_group(), cases=["classic-member"], distance=integers(-3, 2), by_name=booleans())
 def other_generation(group: Group, case: str, distance: int, by_name: bool) -> Claims:
-    """A classic member of the group is refused at any generation but its own, with the classic protocol's error."""
+    """A classic member is refused at any generation but its own, with the classic protocol's error."""
     group.store(group.sole_member(3), 0, 10)
     classic = classic_member(group)
     yield join_mixed_group(classic)

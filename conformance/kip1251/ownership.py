@@ -1,4 +1,5 @@
-"""Partitions that change hands: when they are given, from which epoch on, and which commits they end (KIP-848, KIP-1251)."""
+"""Partitions that change owners: the time, the assignment epoch, and the commits that become invalid (KIP-848,
+KIP-1251)."""
 
 from hypothesis.strategies import booleans, integers
 
@@ -15,9 +16,9 @@ HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
-"""The settings of a group whose coordinator delays assignments, so that some epochs have none."""
+"""The settings of a group whose coordinator delays assignments, so that some group epochs have none."""
 REMOVED_WITHIN = 30.0
-"""Seconds within which a member is removed after its rebalance timeout."""
+"""The most seconds from a member's rebalance timeout to its removal."""
 
 
 # --- commits of an ownership that ended
@@ -71,7 +72,8 @@ def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int,
     offset=OFFSETS,
 )
 def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: int) -> Claims:
-    """However often the member's epoch rises, the oldest epoch at which it may commit a kept partition stays the same."""
+    """The oldest epoch at which a member may commit a kept partition stays the same, however often the member epoch
+    rises."""
     member = group.sole_member(aged=2)
     partition, epoch = 0, member.since[0]
     others: list[GroupMember] = []
@@ -105,7 +107,7 @@ def change_membership(group: Group, member: GroupMember, others: list[GroupMembe
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["first"], aged=integers(2, 4), later=EPOCH_BUMPS, offset=OFFSETS)
 def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, offset: int) -> Claims:
-    """Partitions of a joining member may be committed from the epoch of the answer on that first showed them."""
+    """A joining member may commit a partition at the epoch of the answer that first assigned it, and above."""
     member = group.sole_member(later, aged=aged)
     yield group.premise_of_holding(member, member.epoch, *range(MANY))
     for partition, epoch in sorted(member.since.items()):
@@ -114,7 +116,7 @@ def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, o
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["later"], bumps=integers(1, 3), later=EPOCH_BUMPS, offset=OFFSETS)
 def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, offset: int) -> Claims:
-    """Partitions that a member gets in a later rebalance may be committed from that epoch on, its others from an older one."""
+    """A member may commit partitions of a later rebalance from its epoch on, and the others from an older one."""
     heir, _, epoch = group.inherit(bumps, later=later)
     yield group.premise_of_holding(heir, heir.epoch, *range(MANY))
     gained = [partition for partition, since in sorted(heir.since.items()) if since == epoch]
@@ -129,7 +131,7 @@ def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, 
     "KIP1251-BASE-02", rig=fresh_group(), cases=["acknowledged", "left", "removed"], bumps=EPOCH_BUMPS, waits=HEARTBEATS
 )
 def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, waits: int) -> Claims:
-    """The next owner is not shown a partition before the former one has given it back, has left or was removed."""
+    """The next owner is not assigned a partition before the former one has given it up, has left or was removed."""
     old, new = group.sole_member(bumps), group.member()
     if case == "removed":
         old.rebalance_timeout_ms = IMPATIENT_MS
@@ -164,7 +166,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
     leaves=booleans(),
 )
 def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Claims:
-    """The next owner's first epoch of a partition is above the last one at which the former owner had it."""
+    """The next owner's first epoch with a partition is above the former owner's last."""
     if case == "assignment-interval":
         require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
     old, new = group.sole_member(bumps), group.member()
@@ -191,7 +193,7 @@ def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Clai
 
 @probe("KIP1251-BASE-05", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
 def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: int) -> Claims:
-    """A member that heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
+    """A member that sends heartbeats but does not revoke in time is removed, and the next owner gets the partition."""
     old, new = group.sole_member(bumps), group.member()
     old.rebalance_timeout_ms = IMPATIENT_MS
     kept = group.topic_partitions(old.partitions)

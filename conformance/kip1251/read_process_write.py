@@ -19,9 +19,9 @@ from protocol.transactions import TxnOffsetCommitAnswer
 from protocol.words import say
 
 INPUTS = 12
-"""Records in each input partition."""
+"""The number of records in each input partition."""
 VISIBLE_WITHIN = 10.0
-"""Seconds within which committed records must be readable."""
+"""The most seconds until committed records must be readable."""
 
 
 class Copying:
@@ -120,7 +120,7 @@ class Loop:
         )
 
     def copy_records(self, count: int = 1) -> bool:
-        """Copy the next records in a whole transaction, at the member's epoch; return whether there were any."""
+        """Copy the next records in a whole transaction, at the member's epoch; return False if there are none."""
         offsets = self.begin(self.member.partitions, count)
         if offsets:
             self.producer.require(self.commit(offsets, self.member.epoch), "commit")
@@ -128,7 +128,7 @@ class Loop:
         return bool(offsets)
 
     def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Claims:
-        """End the transaction that was open during the bump: its commit, at the previous epoch, must be accepted.
+        """End the transaction that was open during the bump; its commit at the previous epoch must be accepted.
 
         Then the member receives the answer that it missed.
         """
@@ -168,7 +168,7 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
 
 
 def leave(first: Loop, other: Loop) -> Claims:
-    """Let the other instance work and leave, which bumps the first one's epoch."""
+    """Let the other instance copy records and leave, which bumps the first one's epoch."""
     other.copy_records()
     offsets = first.begin(first.member.partitions)
     other.member.leave()
@@ -186,7 +186,7 @@ def leave(first: Loop, other: Loop) -> Claims:
     moved=integers(0, 2),
 )
 def loop_goes_on_through_rebalances(group: RoutedGroup, case: str, late: list[bool], moved: int) -> Claims:
-    """An instance that is always one bump behind commits what it kept, and each record is copied exactly once."""
+    """An instance that is always one bump behind may commit what it kept, and each record is copied exactly once."""
     copying = Copying(group, case)
     first = Loop(copying)
     group.heartbeat_until_settled(first.member)

@@ -19,7 +19,7 @@ SEVERAL = 6
 def refused_commit(
     group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
 ) -> OffsetCommitAnswer:
-    """Send a commit that has to be refused; `wrong` says why."""
+    """Send a commit that must be refused; `wrong` says why."""
     if wrong == "unknown-member":
         return group.commit(group.member(), {partition: offset}, member.epoch)
     return group.commit(member, {partition: offset}, member.epoch + ahead if wrong == "newer-epoch" else -1)
@@ -29,7 +29,7 @@ def refused_commit(
     "KIP1251-COMMIT-13", rig=fresh_group(), cases=["offset-fetch"], wrongs=WRONGS, ahead=EPOCHS_AHEAD, offset=OFFSETS
 )
 def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, offset: int) -> Claims:
-    """After a refused commit the coordinator answers the offset from before, and its log has no other."""
+    """After a refused commit, the coordinator answers the previous offset, and its log has no later one."""
     log, member = GroupLog(group), group.sole_member(1)
     group.store(member, 0, offset)
     yield group.premise_of_holding(member, member.epoch, 0)
@@ -53,7 +53,7 @@ def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, of
 def refused_commit_is_unknown_to_the_next_coordinator(
     group: Group, wrongs: list[str], ahead: int, offset: int
 ) -> Claims:
-    """A restarted coordinator has the offsets from before the refused commits."""
+    """A restarted coordinator has the offsets of before the refused commits."""
     member = group.sole_member(1)
     for partition in range(SEVERAL):
         group.store(member, partition, offset)
@@ -77,7 +77,8 @@ def refused_commit_is_unknown_to_the_next_coordinator(
 def refused_generation_is_not_stored(
     group: Group, case: str, rejoins: int, distances: list[int], offset: int
 ) -> Claims:
-    """The same for another generation than that of a classic member, in a classic group and in one that was upgraded."""
+    """A commit at another generation than the classic member's is not stored either, in a classic group or an upgraded
+    one."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     if case == "illegal-generation-upgraded":
         _, is_upgraded = upgrade_group(group, classic)
@@ -92,7 +93,7 @@ def refused_generation_is_not_stored(
 
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)
 def delayed_commit_moves_the_offset_back(group: Group, bumps: int, back: int, offset: int) -> Claims:
-    """A commit that was held back since an older epoch of the same ownership is accepted after a newer one, and wins."""
+    """A commit delayed since an older epoch of the same ownership is accepted after a newer commit, and replaces it."""
     member = group.sole_member(bumps)
     yield group.premise_of_holding(member, member.epoch, 0)
     newer = offset + back

@@ -1,4 +1,4 @@
-"""Heartbeats and joins that a coordinator refuses leave a group as it was (GEN-01; errors of KIP-848)."""
+"""Refused heartbeats and joins leave a group as it was (GEN-01; errors of KIP-848)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -17,25 +17,25 @@ from protocol.messages import Answer
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
 BEYOND = 7
-"""Epochs above a member's own, which no coordinator has given."""
+"""The number of epochs above a member's own, which no coordinator has reached."""
 
 Refused: TypeAlias = Callable[[Group, Sequence[GroupMember]], Answer]
 
 
 def newcomer(group: Group, **fields: object) -> Answer:
-    """Send the first heartbeat of a member with one field that is wrong."""
+    """Send a new member's first heartbeat with one wrong field."""
     asked = {"member_epoch": JOIN, "owned": (), "subscribed_topic_names": [group.topic.name]}
     return group.member().heartbeat(received=False, **asked | fields)
 
 
 def taken_instance(group: Group, present: Sequence[GroupMember]) -> Answer:
-    """Join under the instance id of a static member that has not left; under none if there is no such member."""
+    """Join with the instance id of a static member that has not left, or without one if there is no such member."""
     taken = next((one.instance_id for one in present if one.instance_id), "")
     return newcomer(group, instance_id=taken)
 
 
 def foreign_partitions(group: Group, present: Sequence[GroupMember]) -> Answer:
-    """Join as if it already owned partitions, of a topic that does not exist."""
+    """Join with owned partitions of a topic that does not exist."""
     return newcomer(group, owned=[TopicPartitions(UUID(int=7), (0,))])
 
 
@@ -52,9 +52,9 @@ REFUSED: Mapping[str, Refused] = {
     "taken instance": taken_instance,
     "another protocol type": lambda group, present: classic_member(group).join(protocol_type="connect"),
 }
-"""Requests that have to be refused, by what is wrong with them."""
+"""The requests that must be refused, by their fault."""
 PROMISED = {"epoch beyond": ("KIP1251-BASE-04", "greater-epoch")}
-"""The row and case that promise the refusal, for requests that have one."""
+"""The row and case that promise the refusal; some requests have none."""
 
 
 def at_rest(group: Group) -> DescribedGroup:
@@ -72,7 +72,8 @@ def at_rest(group: Group) -> DescribedGroup:
 def refused_members_leave_the_group_as_it_was(
     group: Group, case: str, changes: Sequence[str], wrong: Sequence[str]
 ) -> Claims:
-    """Epochs, members and assignments are described as before, right after each refusal and after the next good heartbeats."""
+    """The description has the same epochs, members and assignments after each refusal, and after the next valid
+    heartbeats."""
     members = Members(group)
     for change in changes:
         members.change(change)

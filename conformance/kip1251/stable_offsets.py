@@ -1,4 +1,4 @@
-"""Offsets of an open transaction hold back their readers (KIP-447)."""
+"""Pending offsets of an open transaction hold back readers (KIP-447)."""
 
 from hypothesis.strategies import integers
 
@@ -20,7 +20,7 @@ from strategies.inputs import OFFSETS
     step=integers(-5, 5).filter(bool),
 )
 def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, step: int) -> Claims:
-    """A reader that asks for stable offsets has to wait while a transaction is open, and then gets the decided offset."""
+    """A reader with require_stable has to wait while a transaction is open, and gets the offset after its end."""
     log, group = stage.log(), stage.bench.fresh_name("group")
     offset = before + abs(step) if before + step < 0 else before + step
     require_accepted(
@@ -60,7 +60,8 @@ def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, st
 def next_owner_waits_for_the_decision(
     group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int
 ) -> Claims:
-    """The owner loses the partition before the transaction ends: the next one is held back, too, and has the decided offset."""
+    """If the owner loses the partition before its transaction ends, the next owner has to wait, too, and gets the
+    offset after the end."""
     old = group.sole_member(bumps)
     offset = before + abs(step) if before + step < 0 else before + step
     for partition in range(group.partitions):

@@ -13,7 +13,7 @@ PARTITION = integers(0, 3)
 
 
 def static_member(group: Group, bumps: int) -> GroupMember:
-    """Create a static member that has all partitions."""
+    """Create a static member that owns all partitions."""
     return group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
 
 
@@ -56,7 +56,7 @@ def commit_at_minus_two(group: Group, case: str, partition: int, offset: int) ->
     "KIP1251-STATIC-02", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(0, 4), partition=PARTITION, offset=OFFSETS
 )
 def returning_instance(group: Group, bumps: int, epoch: int, partition: int, offset: int) -> Claims:
-    """A returning instance has its partitions at once and may commit from epoch 0 up to its member epoch."""
+    """A returning instance owns its partitions at once and may commit at any epoch from 0 to its member epoch."""
     old = static_member(group, bumps)
     old.leave_to_return()
     yield has_left_temporarily(group, old)
@@ -78,7 +78,7 @@ def returning_instance(group: Group, bumps: int, epoch: int, partition: int, off
 
 @probe("KIP1251-STATIC-03", rig=fresh_group(), bumps=EPOCH_BUMPS, epoch=integers(-2, 8), with_instance=booleans())
 def old_id_after_the_return(group: Group, bumps: int, epoch: int, with_instance: bool) -> Claims:
-    """After its instance returned under a new id, the old member id is unknown."""
+    """After the instance has returned under a new member id, the old one is unknown."""
     old = static_member(group, bumps)
     old.leave_to_return()
     new = group.member(old.instance_id)
@@ -106,7 +106,7 @@ def instance_of_a_living_member(group: Group, case: str, bumps: int) -> Claims:
 
 @probe("KIP1251-STATIC-04", rig=fresh_group(), cases=["replaced-id"], bumps=EPOCH_BUMPS)
 def heartbeat_of_a_replaced_id(group: Group, case: str, bumps: int) -> Claims:
-    """After a return, the replaced member id is fenced if it sends the instance id."""
+    """After the return, the replaced member id is fenced if it sends the instance id."""
     old = static_member(group, bumps)
     old.leave_to_return()
     new = group.member(old.instance_id)

@@ -1,4 +1,4 @@
-"""OffsetCommit by members of Streams groups: assignment epochs of active tasks (KIP-1071, as KIP-1251 has them)."""
+"""OffsetCommit by members of Streams groups: assignment epochs of active tasks (KIP-1071 and KIP-1251)."""
 
 from hypothesis.strategies import integers
 
@@ -15,7 +15,8 @@ OFFSET = integers(1, 1000)
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["kept", "before-assignment"], back=BACK, offset=OFFSET)
 def older_epoch_of_an_active_task(group: StreamsGroup, case: str, back: int, offset: int) -> Claims:
-    """At an older epoch a commit for a task that the member has had since is accepted, and for a later one refused."""
+    """A commit at an older epoch is accepted for a task that the member has owned since then, and refused for a later
+    task."""
     hand = group.hand_over_tasks()
     member, partition = (hand.old, hand.kept) if case == "kept" else (hand.new, hand.lost)
     yield group.at_epoch(member)
@@ -30,7 +31,8 @@ def older_epoch_of_an_active_task(group: StreamsGroup, case: str, back: int, off
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["outside-topology"], back=BACK, offset=OFFSET)
 def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> Claims:
-    """At an older epoch a topic that the topology does not read is refused, and sinks a task of the member's own with it."""
+    """A commit at an older epoch is refused for a topic that the topology does not read, and with it for the member's
+    own task."""
     other = new_topic(group.bench, 1)
     hand = group.hand_over_tasks()
     yield group.at_epoch(hand.old)
@@ -45,7 +47,7 @@ def topic_outside_the_topology(group: StreamsGroup, back: int, offset: int) -> C
 
 @probe("KIP1251-STR-01", rig=STREAMS_GROUP, cases=["not-active"], back=BACK, offset=OFFSET)
 def standby_task(group: StreamsGroup, back: int, offset: int) -> Claims:
-    """At an older epoch a commit for a partition of which the member has only the standby task is refused."""
+    """A commit at an older epoch is refused for a partition of which the member has only the standby task."""
     group.with_standbys()
     hand = group.hand_over_tasks()
     yield group.at_epoch(hand.old)

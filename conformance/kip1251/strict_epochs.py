@@ -17,7 +17,7 @@ from protocol.codes import Error
     ahead=integers(1, 100),
 )
 def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Claims:
-    """Any epoch but the member's own is refused, even for a partition that it has had since then."""
+    """Any epoch but the member's own is refused, even for a partition that it has owned since then."""
     member = group.sole_member()
     older = member.epoch
     member.bump(bumps)
@@ -39,7 +39,7 @@ def any_other_epoch(group: Group, case: str, bumps: int, ahead: int) -> Claims:
     pick=integers(0, 1),
 )
 def older_epoch_in_a_transaction(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
-    """A transaction is refused an older epoch, too, and has to be aborted for it."""
+    """An older epoch is also refused in a transaction, which has to be aborted."""
     member = group.sole_member()
     older = member.epoch
     member.bump(bumps)

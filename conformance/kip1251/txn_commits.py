@@ -1,4 +1,4 @@
-"""TxnOffsetCommit by a member: the same rule as for plain commits, its errors, and the order of stored offsets."""
+"""TxnOffsetCommit by a member: the rule of plain commits, its errors, and the order of stored offsets."""
 
 from collections.abc import Generator
 from uuid import UUID
@@ -21,12 +21,12 @@ PICK = integers(0, 1)
 STEPS = integers(-1000, 1000).filter(bool)
 PLAINS = integers(1, 3)
 BASE = 5000
-"""The offset from which commits go forward or back, far enough above 0."""
+"""The offset from which commits go forward or back; it is far enough above 0."""
 PRODUCERS = 2
 MOVES = lists(
     tuples(sampled_from(["txn", "plain", "commit", "abort"]), integers(0, PRODUCERS - 1)), min_size=8, max_size=14
 )
-"""Commits in transactions and outside, and ends of transactions; a commit begins a transaction if none is open."""
+"""Commits in transactions and outside them, and ends of transactions; a commit begins a transaction if none is open."""
 OLD = (3, 4, 5)
 """The versions of TxnOffsetCommit that have a member id and no topic id."""
 
@@ -44,8 +44,8 @@ def accepted_and_stored(
 def commit_is_refused(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Claims:
-    """Check that the commit was refused for its epoch, and that the earlier offset survives the transaction's
-    commit."""
+    """Check that the commit was refused for its epoch, and that committing the transaction leaves the earlier
+    offset."""
     producer.end(committed=True)
     after = group.stable_offset(partition)
     yield held_if(all_answered(answer, refused_epoch_error(answer)) and after.shows(offset), answer, after, case=case)
@@ -55,7 +55,8 @@ def commit_is_refused(
     "KIP1251-TXN-01", rig=fresh_txn_group(), cases=["legacy", "tv2"], bumps=EPOCH_BUMPS, v3=booleans(), offset=OFFSETS
 )
 def kept_partition_at_an_older_epoch(group: TxnGroup, case: str, bumps: int, v3: bool, offset: int) -> Claims:
-    """A heartbeat in flight aborts no transaction: the previous epoch is still accepted for partitions that the member kept."""
+    """A heartbeat in flight need not abort a transaction: the previous epoch is still accepted for partitions that the
+    member kept."""
     hand = group.hand_over(bumps)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     producer = group.producer(case)
@@ -89,7 +90,7 @@ def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future", "future-unowned"], ahead=EPOCHS_AHEAD, pick=PICK)
 def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> Claims:
-    """An epoch that the member has not reached is refused, for a partition of another member as well."""
+    """An epoch that the member has not reached is refused, also for a partition of another member."""
     hand = group.hand_over()
     group.await_assignment(hand.new, hand.lost)
     partition, owner = (hand.kept, hand.old) if case == "future" else (hand.lost, hand.new)
@@ -103,7 +104,7 @@ def epoch_from_the_future(group: TxnGroup, case: str, ahead: int, pick: int) -> 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost", "unowned"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
-    """For a partition with a new owner the old epoch is refused and the member epoch accepted."""
+    """For a partition with a new owner, the old epoch is refused and the member epoch accepted."""
     hand = group.hand_over_with_commit(10, bumps)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield group.premise_of_holding(hand.new, hand.new.epoch, hand.lost)
@@ -118,7 +119,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost-free", "unowned-free"], bumps=EPOCH_BUMPS, pick=PICK)
 def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
-    """The old epoch is refused and the member epoch accepted while no member owns the partition that this one has revoked."""
+    """While a revoked partition has no owner, its former owner's old epoch is refused and the member epoch accepted."""
     hand = group.hand_over(bumps)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     yield group.unassigned(hand.lost)
@@ -157,7 +158,8 @@ def partition_that_came_back(group: TxnGroup, case: str, bumps: int, back: int, 
     pick=PICK,
 )
 def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, back: int, pick: int) -> Claims:
-    """Below the assignment epoch of a pending partition, and once its revocation is acknowledged, a commit is refused."""
+    """A commit is refused below the assignment epoch of a partition to be revoked, and after the revocation is
+    acknowledged."""
     member = group.sole_member(bumps, aged=3)
     since = dict(member.since)
     group.member().join()
@@ -175,7 +177,7 @@ def partition_not_pending_at_that_epoch(group: TxnGroup, case: str, bumps: int, 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["pending-revocation"], bumps=integers(1, 3), pick=PICK)
 def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick: int) -> Claims:
-    """Until it acknowledges the revocation a member may commit from the assignment epoch on."""
+    """A member may commit at the assignment epoch and above until it acknowledges the revocation."""
     member = group.sole_member(bumps)
     since = dict(member.since)
     group.member().join()
@@ -194,8 +196,8 @@ def versions_of(group: TxnGroup, case: str) -> list[int]:
 def refused_by_version(
     group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
 ) -> Claims:
-    """Check that the commit gets ILLEGAL_GENERATION up to v5, its `own` error from v6 on, and is not stored when the
-    transaction is committed.
+    """Check that the commit gets ILLEGAL_GENERATION up to v5 and its `own` error from v6 on, and that committing the
+    transaction does not store it.
 
     A case without a version records the error of the newest one.
     """
@@ -269,7 +271,7 @@ def unknown_member(group: TxnGroup, case: str, distance: int) -> Claims:
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["topic-v6"], topic_id=uuids(version=4))
 def unknown_topic(group: TxnGroup, case: str, topic_id: UUID) -> Claims:
-    """An unknown topic id is answered as such."""
+    """An unknown topic id gets its own error."""
     member = group.sole_member()
     yield group.premise_of_holding(member, member.epoch, 0)
     nowhere = Topic("nowhere", topic_id)
@@ -294,7 +296,8 @@ def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Claims:
     "KIP1251-TXN-03", rig=fresh_txn_group(), cases=["member-id-given", "instance-id-given", "epoch-given"], pick=PICK
 )
 def commit_with_half_a_member_identity(group: TxnGroup, case: str, pick: int) -> Claims:
-    """With a member id, epoch -1 is an epoch like any other, and refused; without one there is no such member."""
+    """A commit with a member id and epoch -1 is refused for its epoch, one with only an epoch or instance id as an
+    unknown member's."""
     member = group.sole_member(instance_id=group.bench.fresh_name("instance") if case == "instance-id-given" else None)
     group.store(member, 0, 10)
     yield group.premise_of_holding(member, member.epoch, 0)
@@ -316,8 +319,8 @@ def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, step
 
 
 def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
-    """Send TxnOffsetCommit, then plain commits of the same partition, each `step` further on, then the marker; return
-    the last offset.
+    """Send TxnOffsetCommit, then plain commits of the same partition, `step` apart, then the marker; return the last
+    offset.
 
     Premise: the transaction's offset is pending until then.
     """
@@ -360,7 +363,8 @@ def plain_commit_before_the_marker_loaded(
 
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
 def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Claims:
-    """The stored offset is the one sent last, of plain commits and committed transactions, in whatever order these end."""
+    """The stored offset is the one sent last by a plain commit or a committed transaction, in whatever order
+    transactions end."""
     member = group.sole_member()
     yield group.premise_of_holding(member, member.epoch, 0)
     producers = [group.producer(group.dialect(pick + n)) for n in range(PRODUCERS)]

@@ -1,4 +1,4 @@
-"""Groups whose coordinator is upgraded from a release without assignment epochs, or goes back to one (KIP-1251)."""
+"""Groups whose coordinator is upgraded from a release without assignment epochs, or downgraded to one (KIP-1251)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +67,8 @@ def commit_is_accepted(
     offset=OFFSETS,
 )
 def group_of_the_former_release(group: Group, release: str, bumps: int, later: int, offset: int) -> Claims:
-    """Loaded after the upgrade, partitions are assigned since the record's member epoch, and later ones since their own."""
+    """After the upgrade, loaded partitions have the record's member epoch as assignment epoch, and later ones their
+    own."""
     with on_release(group, release):
         member, other = group.sole_member(), group.member()
         other.join()
@@ -106,7 +107,7 @@ def group_of_the_former_release(group: Group, release: str, bumps: int, later: i
     offset=OFFSETS,
 )
 def group_on_the_former_release_again(group: Group, release: str, bumps: int, offset: int) -> Claims:
-    """The former release loads the group from the records of this one, and applies its strict rule."""
+    """The former release loads the group from this release's records, and applies its strict rule."""
     member = group.sole_member(bumps)
     group.store(member, 0, offset)
     with on_release(group, release):
@@ -134,7 +135,8 @@ def group_on_the_former_release_again(group: Group, release: str, bumps: int, of
     offset=OFFSETS,
 )
 def static_member_that_left_on_the_former_release(group: Group, release: str, bumps: int, offset: int) -> Claims:
-    """A static member that left with -2 before the upgrade may, once returned, commit from epoch 0 on, and not at -1."""
+    """A static member that left with -2 before the upgrade may commit from epoch 0 on after its return, and not at
+    -1."""
     with on_release(group, release):
         old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
         group.store(old, 0, offset)
@@ -159,7 +161,7 @@ def static_member_that_left_on_the_former_release(group: Group, release: str, bu
     offset=OFFSETS,
 )
 def group_of_another_release_with_epochs(group: Group, case: str, pick: int, bumps: int, offset: int) -> Claims:
-    """A coordinator keeps the epochs that another release wrote, an older one or a newer one."""
+    """A coordinator keeps the epochs that an older or newer release wrote."""
     others = [release for release in WITH_EPOCHS if release != group.bench.column.version]
     with on_release(group, others[pick % len(others)]):
         hand = group.hand_over_with_commit(offset, bumps, aged=2)
@@ -178,7 +180,8 @@ def group_of_another_release_with_epochs(group: Group, case: str, pick: int, bum
     offset=OFFSETS,
 )
 def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, offset: int) -> Claims:
-    """While a group goes to and fro between brokers of two releases, each applies its rule, and neither lets a zombie commit."""
+    """While the coordinator moves between brokers of two releases, each applies its rule, and neither lets a zombie
+    commit."""
     hand = group.hand_over_with_commit(offset, bumps, aged=2)
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     with group.bench.faults(group.topic, group=group.name).standing_fault(
@@ -193,7 +196,8 @@ def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, o
 
 
 def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
-    """Observe a commit for what the member kept, at the previous epoch: refused by the strict rule, else accepted."""
+    """Observe a commit at the previous epoch for a partition that the member kept: refused by the strict rule, else
+    accepted."""
     before = group.committed_offset(hand.kept).only_partition.offset
     if strict:
         answer = group.commit(hand.old, {hand.kept: offset}, hand.before)
