@@ -1,1 +1,1 @@
-"""The kit's own measurements: `./kit benchmarks`. Ratios within one run, printed and never asserted."""
+"""The kit's own measurements (`./kit benchmarks`): ratios within one run, printed and never asserted."""

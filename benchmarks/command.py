@@ -37,7 +37,7 @@ def benchmarks() -> None:
 @on_version
 @click.option("--rounds", metavar="N", type=COUNT, default=5, help="default: 5")
 def startup(kafka_version: str, rounds: int) -> None:
-    """Start a cluster beside one plain broker process."""
+    """Compare the start of a cluster with that of one plain broker process."""
     image = obtain_image(kafka_version, progress=_print_progress)
     print(starts.table(image, starts.measure(image, rounds, _print_progress)))
 
@@ -47,7 +47,7 @@ def startup(kafka_version: str, rounds: int) -> None:
 @click.option("--minutes", metavar="N", type=float, default=20.0, help="default: 20")
 @click.option("--clusters", metavar="N", type=COUNT, default=workers(), help="default: as many as -n auto")
 def faults(kafka_version: str, minutes: float, clusters: int) -> None:
-    """Count witnessed faults an hour, on several clusters under traffic."""
+    """Count witnessed faults per hour, on several clusters under traffic."""
     image = obtain_image(kafka_version, progress=_print_progress)
     print(fault_cycles.table(image, fault_cycles.measure(image, minutes, clusters, _print_progress)))
 
@@ -97,7 +97,7 @@ def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
 @out
 @click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
 def small_merges(out: Path | None, rounds: int) -> None:
-    """Time a merge of two columns in smoke beside an empty Spark session."""
+    """Compare a merge of two columns in smoke with an empty Spark session."""
     print(merges.table(merges.measure(out and out / "shards", rounds, _print_progress)))
 
 

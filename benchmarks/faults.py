@@ -37,7 +37,8 @@ CLUSTER = Topology(
 )
 THIRDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
 RECORDS_A_SECOND = 600.0
-"""Records per second while there is a leader, half of the time; overall, 100 a second must be acknowledged."""
+"""Records per second while there is a leader, which is half of the time; on average, 100 per second must be
+acknowledged."""
 RECORDS_A_BATCH = 50
 
 
@@ -75,7 +76,8 @@ def _results_of_shares(shares: Sequence[Future[Worked]], progress: Progress) -> 
 
 
 def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> Worked:
-    """Use one cluster after another until the time is up, each starting with another kind, to spread JVM starts."""
+    """Use one cluster after another until the time is up. Each starts with another kind of fault, to spread JVM
+    starts."""
     worked, began = Worked(), time.monotonic()
     kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
     with Run.join(run_id) as run:
@@ -112,7 +114,7 @@ def _run_cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until:
 
 
 def table(image: Image, shares: Sequence[Worked]) -> str:
-    """Return as Markdown the cycles per hour and the seconds of their parts, by kind; then traffic, gaps and boots."""
+    """Return as Markdown the cycles per hour and the seconds of their parts by kind, then traffic, gaps and boots."""
     wall = max(share.seconds for share in shares)
     cycles = [cycle for share in shares for cycle in share.cycles]
     lines = [

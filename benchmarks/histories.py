@@ -32,7 +32,7 @@ BROKERS = (1, 2, 3)
 PARTITIONS = 4
 WHOLE = -3
 REST = ("all faults are healed and nobody writes any more", "at rest")
-"""The premises at the end, by the names that judges know."""
+"""The premises at the end of an example, by the names that judges know."""
 KEPT = 400
 """Twice the number of batches that DeleteRecords leaves in a log."""
 
@@ -94,7 +94,7 @@ class WrittenPartition:
 
 
 class WrittenEvents:
-    """Events in order of time."""
+    """The events of a history, in order of time."""
 
     def __init__(self, name: str) -> None:
         members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
@@ -158,7 +158,7 @@ class _Example:
     # --- steps
 
     def _metadata(self, partition: WrittenPartition) -> None:
-        """Record Metadata of every broker, as for a client that waits until all of them name one leader."""
+        """Record Metadata of every broker, like a client that waits until all name one leader."""
         state = PartitionMetadata(
             error=Error.NONE,
             partition=partition.index,
@@ -259,5 +259,5 @@ def _place_of_partition(partition: WrittenPartition, error: Error = Error.NONE) 
 
 
 def _plain_value(value: Any) -> Any:
-    """Return the value as a stored history has it."""
+    """Return the value in the form of a stored history."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

@@ -1,7 +1,7 @@
-"""Judging: the time that all judges take for a million events, on one core.
+"""The time that all judges take for a million events on one core.
 
-Events come from stored histories (a run's output directory) or are generated. Generating and reading them is not
-counted; the clock is CPU time, so other load on the machine does not matter.
+Events come from stored histories (a run's output directory) or are generated. Neither reading nor generating them
+counts. Time is CPU time, so other load on the machine does not matter.
 """
 
 import os
@@ -139,11 +139,12 @@ began = time.process_time()
 observations = sum(len(judge_all(JUDGES, one)) for one in found)
 print(time.process_time() - began, sum(len(one.events) for one in found), observations)
 """
-"""A program that judges a folder's histories with a checkout's code; it prints CPU seconds, events, observations."""
+"""A program that judges a folder's histories with a checkout's code, and prints CPU seconds, events and
+observations."""
 
 
 class Beside(msgspec.Struct, kw_only=True):
-    """Seconds of each round with either code, over the same events; and the number of observations of each."""
+    """The seconds of each round with either code, over the same events, and the number of observations of each."""
 
     events: int
     seconds: list[tuple[float, float]]

@@ -18,7 +18,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class RunCost(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of a run: `seconds` by the clock, `cpu` seconds of all cores, `peak` resident bytes at one time."""
+    """The cost of a run: `seconds` of wall time, `cpu` seconds of all cores, and the most resident bytes (`peak`)."""
 
     seconds: float
     cpu: float
@@ -43,7 +43,7 @@ def watch_run(*command: str | Path) -> RunCost:
 
 
 class _Watch(threading.Thread):
-    """A sampler of a process and all its descendants, even of those whose parent has ended meanwhile."""
+    """A sampler of a process and all its descendants, even of those whose parent has ended."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -83,7 +83,7 @@ def _process_ids() -> Sequence[int]:
 
 
 def _read_process(pid: int) -> _Process | None:
-    """Read the state of a process; None if it has ended. See proc(5): the name, in brackets, may contain blanks."""
+    """Read the state of a process; return None if it has ended. Its name, in brackets, may contain blanks (proc(5))."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

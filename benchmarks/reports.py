@@ -1,7 +1,7 @@
 """Reports at scale: merging millions of observations compared with pandas, and judging millions of events compared with
 plain Python.
 
-All of it on two cores (`local[2]`), by the commands that users run, in processes of their own.
+Everything runs on two cores (`local[2]`), with the commands that users run, in separate processes.
 """
 
 import shutil
@@ -39,7 +39,7 @@ PARTS = ("merging", "judging")
 
 
 class MergeCost(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of a merge. `pandas` is None if memory would not have been enough for the `needed` bytes of pandas."""
+    """The cost of a merge. `pandas` is None if there was too little memory for the bytes that it `needed`."""
 
     observations: int
     size: int

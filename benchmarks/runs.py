@@ -1,8 +1,7 @@
-"""A generated output directory of a long night: histories of many workers, one of which has 30 % of all events.
+"""A generated output directory of a long run: histories of many workers, one of which has 30 % of all events.
 
-A few examples (`benchmarks.histories`) are repeated under different names. Shards hold the observations of today's
-judges, so that judging again changes nothing: each of the few is judged once, like `python -m conformance.cli.rejudge`
-does.
+A few examples (`benchmarks.histories`) are repeated under different names. Each is judged once, as by `./kit rejudge`,
+and the shards hold these observations, so that judging again changes nothing.
 """
 
 import sys
@@ -30,7 +29,7 @@ _Observations = dict[str, list[dict[str, Any]]]
 
 
 def write_run(out: Path, events: int) -> int:
-    """Write about that many events; return how many."""
+    """Write about that many events; return their exact number."""
     few = [_rename_example(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
     observations = _judged_once(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
@@ -43,7 +42,7 @@ def _rename_example(example: History, name: str) -> History:
 
 
 def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
-    """Return the observations of the judges for each of the few, by its name."""
+    """Return the judges' observations of each of the few examples, by its name."""
     _write_shard(out, "gw0", few, {})
     watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out)
     found: _Observations = defaultdict(list)

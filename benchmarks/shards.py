@@ -1,9 +1,9 @@
 """Generated shards like those of runs with many workers: a column for each minor version, and one shard with 30 % of
 all.
 
-As in real shards, a few examples are those of machines, with hundreds of observations that differ in their events only;
-most are those of probes, with a handful of observations with drawn inputs and answers. 120 observations an example, 360
-bytes an observation.
+As in real shards, a few examples are those of machines, with hundreds of observations that differ only in their events;
+most are those of probes, with a handful of observations of drawn inputs and answers. An example has 120 observations on
+average, an observation 360 bytes.
 """
 
 import random
@@ -36,7 +36,7 @@ SKEWED = 0.3
 WORKERS = 6
 """The number of shards of a column."""
 MACHINES = 0.25
-"""The fraction of examples that are a machine's."""
+"""The fraction of examples that come from a machine."""
 MACHINE = "machines.log.LogMachine"
 
 _CATALOGUES = Path(__file__).parent.parent / "conformance" / "catalogue"
@@ -70,7 +70,7 @@ def write_shards(
 
 
 def shard_header(shard: str, worker: str, version: str, checks: dict[str, list[str]]) -> Header:
-    """Return a header. Its `rows` has no hashes, so that no row counts as changed."""
+    """Return a header without hashes of rows, so that no row counts as changed."""
     column = Column(
         label=version,
         version=version,

@@ -1,7 +1,8 @@
-"""A small merge compared with an empty session: a user's wait after two columns in smoke, and Spark's own share of it.
+"""A small merge compared with an empty session: a user's wait after two columns in smoke, and Spark's share of it.
 
-In turn, in processes of their own: the merge, a session with the kit's settings for small merges, and one with Spark's
-own (both start, count ten numbers and stop). The ratios are those of a round, since the machine's speed drifts.
+Each round runs, in separate processes, the merge, a session with the kit's settings for small merges, and one with
+Spark's defaults (both start, count ten numbers and stop). Ratios are taken within a round, since the machine's speed
+drifts.
 """
 
 import statistics
@@ -31,7 +32,7 @@ _PLAIN = (
 
 
 class SmallMerge(msgspec.Struct, frozen=True, kw_only=True):
-    """One round: the merge, the empty session with the kit's settings, and that with Spark's own."""
+    """One round: the merge, and the empty sessions with the kit's settings and Spark's defaults."""
 
     merge: RunCost
     ours: RunCost

@@ -1,6 +1,6 @@
-"""The start of a cluster compared with the start of one plain broker process of the same version.
+"""The start of a cluster compared with that of one plain broker process of the same version.
 
-Absolute times depend more on the machine than on the kit, so both are measured in turn, and their ratio is the result.
+Absolute times depend more on the machine than on the kit, so both are measured in turn; the result is their ratio.
 """
 
 import time

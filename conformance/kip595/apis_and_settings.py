@@ -110,7 +110,7 @@ def settings_have_their_defaults(quorum: Quorum, expected: str) -> Claims:
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
 def cluster_id_is_the_formatted_one(quorum: Quorum) -> Claims:
-    """Every node has on disk the cluster id that Metadata and DescribeCluster return."""
+    """Every node's meta.properties has the cluster id that Metadata and DescribeCluster return."""
     for name in quorum.bench.members:
         file = quorum.bench.read_file(name, "meta.properties")
         on_disk = [line for line in file.text.splitlines() if line.startswith("cluster.id=")]
@@ -124,7 +124,7 @@ def cluster_id_is_the_formatted_one(quorum: Quorum) -> Claims:
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["raft"], member=integers(0, 2))
 def raft_accepts_the_formatted_cluster_id(quorum: Quorum, member: int) -> Claims:
-    """A raft request with the cluster id that Metadata returns is not refused for it."""
+    """A raft request with the cluster id that Metadata returns is not refused for its cluster id."""
     shown = quorum.bench.node(quorum.bench.brokers[0]).metadata([]).cluster_id
     name = quorum.any(member)
     answer = quorum.client(name).vote(quorum.peer_of(name), 1, last_offset=FAR, last_offset_epoch=0, cluster_id=shown)
@@ -145,7 +145,8 @@ STATE = {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "cu
 
 @probe("KIP595-QS-01", rig=QUORUM, cases=["controller", "broker"])
 def quorum_state_has_the_documented_form(quorum: Quorum, case: str) -> Claims:
-    """Controllers and brokers keep one line of JSON with the fields of version 0; a broker never votes."""
+    """The quorum-state of controllers and brokers is one line of JSON with the fields of version 0; a broker never
+    votes."""
     voters = sorted(quorum.bench.id_of(name) for name in quorum.controllers)
     for name in quorum.controllers if case == "controller" else quorum.bench.brokers:
         file = quorum.bench.read_file(name, QUORUM_STATE)

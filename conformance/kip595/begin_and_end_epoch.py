@@ -76,7 +76,7 @@ def negative_leader_cannot_begin(quorum: Quorum, member: int, ahead: int, older:
     "KIP595-END-01", rig=QUORUM, cases=["older-epoch"], member=CONTROLLERS, leader=CONTROLLERS, back=BACK, older=OLDER
 )
 def late_end_is_fenced(quorum: Quorum, member: int, leader: int, back: int, older: int) -> Claims:
-    """EndQuorumEpoch of an earlier leader is fenced and starts no election, even if it names a successor."""
+    """An earlier leader's EndQuorumEpoch is fenced and starts no election, even if it names a successor."""
     name, version = quorum.any(member), quorum.version("EndQuorumEpoch", older)
     id = quorum.bench.id_of(quorum.any(leader))
 

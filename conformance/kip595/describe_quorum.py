@@ -13,7 +13,7 @@ from protocol.words import say
 from strategies.inputs import CONTROLLERS, versions_back
 
 READS = 8
-"""DescribeQuorum requests in one example."""
+"""The number of DescribeQuorum requests in one example."""
 
 
 def is_led(described: QuorumAnswer) -> bool:
@@ -87,7 +87,8 @@ def unknown_partition_is_not_described(quorum: Quorum, case: str, member: int, n
 
 @probe("KIP595-DQ-06", rig=QUORUM, older=versions_back(1))
 def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Claims:
-    """A replica's last caught-up time is at most its last fetch time, and that is in the past; the leader's are both now."""
+    """A replica's last caught-up time is at most its last fetch time, which is in the past; both of the leader's are
+    now."""
     leader = quorum.client(quorum.one("leader"))
     version = quorum.version("DescribeQuorum", older, 1)
     for _ in range(READS):

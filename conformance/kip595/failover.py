@@ -12,14 +12,15 @@ from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 
 LATE = 25.0
-"""Seconds after which an observer has certainly given up its leader: its request and fetch timeouts add up to 6 s."""
+"""The seconds after which an observer has certainly given up its leader: its request and fetch timeouts add up to 6
+s."""
 
 
 @probe(
     "KIP595-HW-01", rig=MIXED, cases=["after-failover"], examples=2, smoke=False, voter=sampled_from(PEERS)
 )  # fmt: skip
 def successor_waits_for_a_record_of_its_epoch(mixed: Mixed, voter: int) -> Claims:
-    """The successor of a killed leader has no high watermark until a majority (here two of five) has a record of its epoch."""
+    """A killed leader's successor has no high watermark until a majority of voters has a record of its epoch."""
     led = mixed.lose_leader(voter)
     start = mixed.start_of(led)
     fresh = mixed.bench.eventually(lambda: others_have(mixed, led, start), "the other voter with the epoch's start")
@@ -57,7 +58,7 @@ def followed_by_observer(mixed: Mixed) -> LeaderAndEpoch | None:
 
 @probe("KIP595-HW-02", rig=MIXED, cases=["majority"], examples=2, smoke=False, follower=integers(0, 1))
 def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Claims:
-    """While one of the three live voters of five is frozen, the leader's log grows and its high watermark does not."""
+    """While one of the last three of five voters is frozen, the leader's log grows and its high watermark does not."""
     led, slow = mixed.agreed_leader(), mixed.followers()[follower]
     with frozen_broker(mixed.bench, slow):
         found = [grow_past(mixed, led, mixed.bench.id_of(slow)) for _ in range(GROWS)]
@@ -68,7 +69,7 @@ def high_watermark_waits_for_a_frozen_voter(mixed: Mixed, follower: int) -> Clai
 
 
 GROWS = 5
-"""DescribeQuorum answers in one example."""
+"""The number of DescribeQuorum answers in one example."""
 
 LIVES = 4.0
 """The shortest time in seconds for which a leader without a majority stays leader: the fetch timeout."""

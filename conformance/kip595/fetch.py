@@ -15,7 +15,7 @@ from strategies.inputs import CONTROLLERS, PLACES, Place, near_or_far, versions_
 OLDER = versions_back(3)
 
 READS = 6
-"""Fetches in one example."""
+"""The number of fetches in one example."""
 
 NEGATIVE = "a negative field"
 
@@ -32,7 +32,7 @@ def is_refusal(tried: Tried[FetchedPartition], error: Error) -> bool:
 @probe("KIP595-FETCH-01", rig=QUORUM, cases=["older-epoch", "newer-epoch"], member=CONTROLLERS, by=integers(1, 4),
        place=PLACES, older=OLDER)  # fmt: skip
 def another_epoch_is_fenced(quorum: Quorum, case: str, member: int, by: int, place: Place, older: int) -> Claims:
-    """A fetch in another epoch than the receiver's is refused by leader and followers, and no epoch is adopted."""
+    """Leader and followers refuse a fetch in any epoch but their own, and adopt no epoch."""
     ahead, error = (-by, Error.FENCED_LEADER_EPOCH) if case == "older-epoch" else (by, Error.UNKNOWN_LEADER_EPOCH)
     offset = place.among(landmarks(quorum))
     tried = try_fetch(quorum, quorum.any(member), offset, ahead=ahead, last_fetched_epoch=0, older=older)
@@ -90,7 +90,7 @@ def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, between
 
 
 def _diverging_position(log: list[EpochStart], case: str, offset: int, between: int) -> tuple[int, int]:
-    """Return an (offset, epoch) at which no log consistent with the leader's can end, if possible at the given
+    """Return a position (offset, epoch) at which no log consistent with the leader's can end, if possible at this
     offset."""
     first, second = log[0], log[1]
     if case == "epoch-below-first":
@@ -148,7 +148,8 @@ def _matching_position(log: list[EpochStart], end: int, case: str, number: int) 
 
 
 def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:
-    """True if the batches have no gap from the one holding `offset` on, and their epochs never fall or pass `epoch`."""
+    """True if the batches follow each other from the one with `offset` on, in epochs that never decrease or exceed
+    `epoch`."""
     batches = answer.batches
     if answer.error is not Error.NONE or not batches or not batches[0].base_offset <= offset <= batches[0].last_offset:
         return False

@@ -20,13 +20,13 @@ from strategies.inputs import near_or_far
 NAMES_HIGH_WATERMARK_FROM = since("FetchRequest", "HighWatermark")
 
 AGAIN = 6
-"""The number of attempts at a wait that an append may end or precede."""
+"""The number of attempts at a wait; an append may spoil each."""
 
 LONG = 10_000
-"""Milliseconds within which a leader certainly appends: it writes a no-op record every half second (KIP-835)."""
+"""The milliseconds in which a leader certainly appends: it writes a no-op record every half second (KIP-835)."""
 
 MARGIN = 40
-"""More records than a leader appends while a fetch past its log end is tried several times."""
+"""A number of records that a leader cannot append while a fetch past its log end is tried several times."""
 
 
 class TimedFetch(msgspec.Struct, frozen=True):
@@ -53,7 +53,8 @@ def timed_fetch(
 
 
 def wait_of(quorum: Quorum, lasted: float, step: TimedFetch, due: float) -> RequestWait:
-    """Return a wait of `lasted` ms that should have ended after `due` ms; `step` is a fetch that did not wait."""
+    """Return a wait of `lasted` ms that should have ended after `due` ms; `step` is the time of a fetch that did not
+    wait."""
     late = quorum.bench.wait.recorded_late(lasted / 1000) if lasted >= due + AT_ONCE else 0.0
     return RequestWait(lasted, step.milliseconds, late)
 
@@ -69,7 +70,7 @@ def diverging_epoch_is_answered_at_once(quorum: Quorum, past: int, wait: int) ->
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], past=near_or_far(FAR), wait=integers(1000, 1500))
 def snapshot_id_is_answered_at_once(quorum: Mixed, past: int, wait: int) -> Claims:
-    """An answer that names a snapshot is sent at once as well; the fetching log ends before all snapshots.
+    """An answer that names a snapshot is sent at once, too; the fetching log ends before all snapshots.
 
     No append can reach the fetch offset meanwhile, since an append would complete every delayed fetch.
     """
@@ -107,7 +108,7 @@ class SeenAppend(NamedTuple):
 
 
 def next_append(quorum: Quorum) -> SeenAppend:
-    """Wait for the leader's next append; Overdue if there is none."""
+    """Wait for the leader's next append. Raises Overdue if there is none."""
 
     def append_if_seen() -> SeenAppend | None:
         answer = timed_fetch(quorum, log_end(quorum), LONG).answer
@@ -135,8 +136,8 @@ def delayed_fetches(
     """Fetch at the log end with MaxWaitMs `most`, until one ends after `due` milliseconds or after `TRIES` that did
     not.
 
-    Fetches that an append ends by then say nothing, and are left out. `named` is the amount by which the high watermark
-    in the request is below the leader's; by default the request names none.
+    Fetches that an append ends before are left out. `named` is the amount by which the request's high watermark is
+    below the leader's; by default the request has none.
     """
     found: list[AtEnd] = []
     for _ in range(AGAIN):
@@ -158,7 +159,7 @@ def not_ended_by_appends(found: list[AtEnd]) -> Claim:
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def idle_fetch_waits(quorum: Quorum, wait: int) -> Claims:
-    """At the log end a fetch is answered with no records once its wait is over, and not before; the whole log is committed."""
+    """A fetch at the end of a committed log is answered without records when its wait is over, and not before."""
 
     def next_committed() -> SeenAppend:
         at = next_append(quorum)
@@ -174,7 +175,7 @@ def idle_fetch_waits(quorum: Quorum, wait: int) -> Claims:
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
 def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) -> Claims:
-    """Advancing the high watermark does not complete a delayed fetch that names no high watermark (the field's default)."""
+    """Advancing the high watermark does not complete a delayed fetch without a high watermark (the field's default)."""
     found = delayed_fetches(quorum, wait, wait, lambda: uncommitted_append(quorum))
     yield not_ended_by_appends(found)
     yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
@@ -204,7 +205,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
 def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> Claims:
-    """At the log end a fetch with an older high watermark is answered at once with the current one."""
+    """A fetch at the log end with an older high watermark is answered at once with the current one."""
 
     def here() -> SeenAppend:
         return SeenAppend(log_end(quorum), timed_fetch(quorum, 1, 0).answer.high_watermark)
@@ -219,7 +220,7 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
 def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Claims:
     """A fetch with the current high watermark is answered without records once a new append is committed.
 
-    A fetch that the next append ends, long after the high watermark rose, was not answered because it rose.
+    A fetch that only the next append completes, long after the high watermark rose, does not show this.
     """
     found = delayed_fetches(quorum, wait, 0, lambda: uncommitted_append(quorum), named=0)
     risen = [one for one in found if one.answer.high_watermark > one.at.high_watermark]
@@ -231,7 +232,7 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Claims:
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
 def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Claims:
-    """A fetch at the log end is answered early once a new append is committed, or not: recorded and never judged."""
+    """A fetch at the log end is answered early once a new append is committed, or it is not: recorded, never judged."""
     at = next_append(quorum)
     yield premise(not at.is_committed, f"a record before {at.end} that was not committed yet")
     names_it = quorum.version("Fetch") >= NAMES_HIGH_WATERMARK_FROM

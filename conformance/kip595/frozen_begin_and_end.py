@@ -1,4 +1,5 @@
-"""BeginQuorumEpoch and EndQuorumEpoch at a voter without a leader, and its quorum-state by then (KIP-595, KIP-853)."""
+"""BeginQuorumEpoch and EndQuorumEpoch at a voter without a leader, and its quorum-state at each answer (KIP-595,
+KIP-853)."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -28,9 +29,9 @@ from strategies.inputs import NEAR_EPOCHS_AHEAD, versions_back
 
 LEADERS = sampled_from(PEERS)
 BACKOFF_MAX = 1000
-"""controller.quorum.election.backoff.max.ms, at its default."""
+"""The default of controller.quorum.election.backoff.max.ms."""
 OVER = 200
-"""Milliseconds after a wait in which an election would become visible."""
+"""The milliseconds after a wait in which an election would become visible."""
 
 
 @probe(
@@ -42,7 +43,7 @@ OVER = 200
     ahead=NEAR_EPOCHS_AHEAD,
 )
 def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
-    """A voter that learns of a newer epoch's leader has it on disk before it answers, and fetches from it."""
+    """A voter that learns of a newer epoch's leader writes it to disk before it answers, and fetches from it."""
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
     answer = frozen.begin(leader, epoch, version=version)
@@ -57,7 +58,8 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
 
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
 def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: int, ahead: int, older: int) -> Claims:
-    """A voter without a leader in its epoch follows the one that BeginQuorumEpoch names, whichever candidate it voted for."""
+    """A voter without a leader follows the one that BeginQuorumEpoch of its epoch names, whichever candidate it voted
+    for."""
     candidate, granted = leader if case == "voted-for-leader" else other_peer(leader), case != "no-vote"
     vote, epoch = _without_leader(frozen, candidate, ahead, granted)
     row = ("KIP595-VOTE-02", "granted" if granted else "refused")
@@ -81,7 +83,7 @@ def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["follower"], leader=LEADERS, voted_for=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -> Claims:
-    """A follower's quorum-state has its leader, and its vote of the same epoch or none."""
+    """A follower's quorum-state has its leader, and its vote of the same epoch, if any."""
     _, epoch = _without_leader(frozen, voted_for, ahead, granted=True)
     yield premise(
         frozen.quorum_state() == Stored(-1, epoch, voted_for), "a vote on disk", promised=("KIP595-QS-02", "vote")
@@ -95,7 +97,7 @@ def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
-    """The quorum-state of a candidate has its vote for itself, that of a leader itself as leader and no vote."""
+    """A candidate's quorum-state has its vote for itself; a leader's names itself as leader and has no vote."""
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.quorum_state()
     expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, -1)
@@ -120,7 +122,7 @@ def misaddressed_begin_is_refused(
 
 
 class Resignation(NamedTuple):
-    """The resignation of the voter's leader: the fetch left unanswered, the time in seconds, and the voter's answer."""
+    """The resignation of the voter's leader: the unanswered fetch, the time in seconds, and the voter's answer."""
 
     fetch: Received
     at: float
@@ -156,7 +158,7 @@ class Candidacy(NamedTuple):
 def candidacy(
     frozen: Frozen, leader: int, successors: list[int], share: float, version: int | None = None
 ) -> Candidacy:
-    """Let the leader resign. The voter should ask for votes after `share` milliseconds.
+    """Let the leader resign. The voter should become a candidate after `share` milliseconds.
 
     The step before, its fetch from that leader, involves no wait.
     """
@@ -208,7 +210,7 @@ def backoff_ms(position: int, count: int) -> int:
 
 @probe("KIP595-END-03", rig=FROZEN, cases=[rank.replace(" ", "-") for rank in RANKS], leader=LEADERS)
 def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int) -> Claims:
-    """A preferred successor after the first waits its own share: never less, and not as long as the next share."""
+    """A successor after the first waits as long as its position says: not less, and not as long as the next one."""
     before, behind = RANKS[case.replace("-", " ")]
     successors = [*before, frozen.id, *behind]
     share = backoff_ms(len(before), len(successors))
@@ -225,10 +227,10 @@ def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Claims:
 
 
 def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
-    """True if the voter took the answer that it was sent `served` milliseconds after its fetch: it ignores one after
-    its request timeout.
+    """True if the voter accepted the answer sent `served` milliseconds after its fetch: it ignores one after its
+    request timeout.
 
-    Its next fetch shows when it was done with this one. If there is none, half the timeout is the limit.
+    The next fetch shows when the voter was done with this one. If there is none, half the timeout is the limit.
     """
     following = next(iter(frozen.left_open), None)
     if following is None:

@@ -1,4 +1,4 @@
-"""The requests a voter sends to others, fetches and votes, and its reaction to the answers (KIP-595)."""
+"""The Fetch and Vote requests that a voter sends to others, and its reaction to the answers (KIP-595)."""
 
 import base64
 from itertools import pairwise
@@ -70,7 +70,7 @@ def _identity(frozen: Frozen, fetch: Received, expected: str, epoch: int) -> boo
 
 
 def _directory_id(frozen: Frozen) -> UUID:
-    """Return the directory id in meta.properties, where it is in Kafka's form: base64 without padding."""
+    """Return the directory id in meta.properties, which is in base64 without padding."""
     lines = frozen.bench.read_file(frozen.name, "meta.properties").text.splitlines()
     text = next(line.removeprefix("directory.id=") for line in lines if line.startswith("directory.id="))
     return UUID(bytes=base64.urlsafe_b64decode(text.replace("\\", "") + "=="))
@@ -81,8 +81,9 @@ def _directory_id(frozen: Frozen) -> UUID:
 def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, second: int, cut: int, size: int) -> Claims:
     """A follower whose log diverges truncates to the leader's end of that epoch, or to its own end of it if that is lower.
 
-    Batches of the earlier epoch have `size` records: the first one to go from the disk holds the first offset to drop.
-    Where an earlier truncation dropped a whole batch for its last records, the disk ends before the log end offset.
+    Batches of the earlier epoch have `size` records: the first batch to leave the disk holds the first offset to
+    truncate. If an earlier truncation removed a whole batch for the sake of its last records, the disk ends before the
+    log end offset.
     """
     fetch = frozen.follow(leader, ahead=5)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
@@ -110,7 +111,8 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
 def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int, error: str) -> Claims:
-    """A follower that is refused with a newer epoch follows the leader of that epoch, or no one if none is named."""
+    """A follower that is refused with a newer epoch follows the leader of that epoch, or none if the answer names
+    none."""
     fetch = frozen.follow(leader)
     newer = LeaderAndEpoch(other_peer(leader) if case == "leader-named" else -1, epoch_of(fetch) + ahead)
 
@@ -160,7 +162,8 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
 def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, count: int) -> Claims:
-    """A candidate has its next epoch and its vote for itself on disk before it asks, and names its own log end."""
+    """A candidate writes its next epoch and its vote for itself to disk before it asks for votes, and names its own log
+    end."""
     fetch = frozen.follow(leader, ahead)
     start, epoch = log_end_of(fetch).offset, epoch_of(fetch)
     frozen.feed(fetch, no_ops(count, start, epoch))
@@ -179,7 +182,7 @@ def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, cou
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
 def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
-    """A candidate that learns of a later epoch stops being one: it adopts that epoch, and its leader if there is one."""
+    """A candidate that learns of a later epoch adopts that epoch, and its leader if there is one."""
     asked = frozen.candidate(leader)
     epoch = candidate_epoch(asked)
     newer = LeaderAndEpoch(leader if case == "leader-named" else -1, epoch + ahead)

@@ -1,4 +1,4 @@
-"""A leader whose followers are all played by the kit: what commits, and what does not (KIP-595)."""
+"""A leader whose followers are all played by the kit, and the records that it commits (KIP-595)."""
 
 from hypothesis.strategies import integers, sampled_from
 
@@ -48,7 +48,7 @@ def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, a
 
 @probe("KIP595-HW-02", rig=FROZEN, cases=["exact"], voter=VOTERS, ahead=integers(1, 5))
 def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int) -> Claims:
-    """With one fetching voter of three, the high watermark is that voter's fetch offset."""
+    """If only one of two followers fetches, the high watermark is its fetch offset."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
     first = LogEnd(epoch, end.offset + 1)

@@ -1,4 +1,4 @@
-"""Requests that must have no effect, at a voter all of whose requests go to the kit (KIP-595)."""
+"""Requests that must have no effect, at a voter whose own requests all go to the kit (KIP-595)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -39,7 +39,7 @@ class WatchedFollower(NamedTuple):
 
     @property
     def is_unmoved(self) -> bool:
-        """True if its condition is the same, it asks for no votes, and it goes on with the fetch that it had open."""
+        """True if its condition is the same, it requests no votes, and its open fetch goes on."""
         fetches = [one for one in self.sent if one.api == "Fetch"]
         same = all(one.body == self.fetch.body for one in fetches)
         stands = any(one.api in STANDS for one in self.sent)
@@ -52,7 +52,8 @@ class WatchedFollower(NamedTuple):
 
 
 def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:
-    """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while what the follower sends."""
+    """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while the follower's own
+    requests."""
     fetch = frozen.follow(leader)
     before = VoterCondition(frozen.reported_leader(), frozen.quorum_state())
     began = frozen.bench.now().seconds
@@ -71,14 +72,15 @@ def is_undisturbed(seen: WatchedFollower, error: Error) -> bool:
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["older-epoch"], leader=LEADERS, former=LEADERS, back=BACK)
 def late_end_moves_no_follower(frozen: Frozen, leader: int, former: int, back: int) -> Claims:
-    """A follower that gets EndQuorumEpoch of an older epoch that names it as the first successor asks for no votes."""
+    """A follower does not become a candidate for an EndQuorumEpoch of an older epoch, even if it is the first
+    successor."""
     seen = watch(frozen, leader, lambda epoch: frozen.end(former, epoch - back, [frozen.id]))
     yield held_if(is_undisturbed(seen, Error.FENCED_LEADER_EPOCH), seen.answer, detail=seen.text)
 
 
 @probe("KIP595-END-01", rig=FROZEN, cases=["negative-id"], leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
 def end_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int, id: int) -> Claims:
-    """A follower that gets EndQuorumEpoch with a negative leader id asks for no votes."""
+    """A follower does not become a candidate for an EndQuorumEpoch with a negative leader id."""
 
     def ask(epoch: int) -> PartitionAnswer:
         with frozen.bench.malformed_requests("a negative id"):
@@ -120,7 +122,7 @@ def begin_of_no_leader_moves_no_follower(frozen: Frozen, leader: int, ahead: int
     number=integers(0, 1 << 30),
 )
 def foreign_cluster_moves_no_follower(frozen: Frozen, case: str, leader: int, ahead: int, number: int) -> Claims:
-    """A follower that gets a request with another cluster id, at whatever later epoch, goes on with the same fetch."""
+    """A follower that gets a request with another cluster id, in any later epoch, goes on with the same fetch."""
     foreign = f"another-{number}"
 
     def ask(epoch: int) -> PartitionAnswer:

@@ -34,7 +34,7 @@ def _answers(frozen: Frozen) -> bool:
 
 @probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
 def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
-    """A voter that is killed right after it granted its vote still has it on disk, and grants no other."""
+    """A voter that is killed right after it granted its vote still has the vote on disk, and grants no other."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
@@ -53,7 +53,8 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
 @probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, candidate=CANDIDATES,
        beyond=near_or_far(1000, 0), smoke=False)  # fmt: skip
 def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, beyond: int) -> Claims:
-    """A killed leader restarts as resigned: it reports its epoch, does nothing more in it, and leads a later one."""
+    """A killed leader restarts as resigned: it keeps its epoch, neither votes nor leads in it, and may lead a later
+    one."""
     epoch = frozen.lead()
     before = frozen.log_on_disk()
     kill_and_restart(frozen)

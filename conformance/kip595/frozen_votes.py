@@ -1,4 +1,4 @@
-"""Vote at a voter without a leader: which candidates it grants, and its quorum-state when it answers (KIP-595)."""
+"""Vote at a voter without a leader: the candidates that it votes for, and its quorum-state at each answer (KIP-595)."""
 
 from uuid import UUID
 
@@ -21,7 +21,8 @@ GRANTED = ("KIP595-VOTE-02", "granted")
 
 
 def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
-    """True if the vote is answered without error, as `granted` says, in `epoch` and with no known leader."""
+    """True if the vote is answered without error, granted or not as `granted` says, in `epoch` and without a known
+    leader."""
     as_expected = answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
     return as_expected and leader_in(answer) == LeaderAndEpoch(-1, epoch)
 
@@ -31,7 +32,8 @@ def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
 def first_candidate_is_granted(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
 ) -> Claims:
-    """The first candidate of a new epoch with an up-to-date log gets the vote, which is on disk before the answer."""
+    """The first candidate of a new epoch with an up-to-date log gets the vote, which is written to disk before the
+    answer."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead + newer)
     log = LogEnd(end.epoch + newer, end.offset + longer)
@@ -50,7 +52,8 @@ def first_candidate_is_granted(
 
 @probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
 def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, ahead: int) -> Claims:
-    """A candidate with too short a log is refused, yet its epoch is on disk before the answer, without leader or vote."""
+    """A candidate with too short a log is refused, yet its epoch is written to disk before the answer, without leader
+    or vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
     stored = frozen.quorum_state()
@@ -60,13 +63,13 @@ def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, 
 
 
 def epoch_before_vote(frozen: Frozen) -> int:
-    """Let the voter follow a peer. Return its epoch."""
+    """Let the voter follow a peer; return its epoch."""
     return epoch_of(frozen.follow())
 
 
 @probe("KIP595-VOTE-02", rig=FROZEN, cases=["leader"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, beyond=LONGER)
 def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, beyond: int) -> Claims:
-    """A leader that gets a Vote request of a newer epoch stops leading."""
+    """A leader that gets a Vote request of a newer epoch resigns."""
     end = frozen.log_end()
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, end.offset + beyond))
@@ -78,7 +81,8 @@ def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, 
 
 @probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=near_or_far(1000))
 def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, longer: int) -> Claims:
-    """A voter grants its vote again to the candidate it chose in this epoch, and to no other, however long that one's log."""
+    """A voter may repeat its vote for the same candidate in an epoch, and votes for no other, however long the other's
+    log is."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
@@ -132,8 +136,8 @@ def refusal_leaves_the_vote_free(frozen: Frozen, candidate: int, ahead: int, sho
 @probe("KIP595-VOTE-09", "KIP595-VOTE-09-L", rig=FROZEN, cases=["outsider"], ahead=NEAR_EPOCHS_AHEAD, longer=LONGER,
        candidate=integers(OUTSIDER, OUTSIDER + 50))  # fmt: skip
 def candidate_outside_the_voters(frozen: Frozen, expected: str, ahead: int, longer: int, candidate: int) -> Claims:
-    """Up to 3.7 a candidate that is not a voter is refused without an epoch bump. From 3.8 on it is judged like any other: it is
-    refused while its log is behind, and gets the vote in the same epoch once it is not."""
+    """Up to 3.7, a candidate that is not a voter is refused without an epoch bump. From 3.8 on it is treated like any
+    other: it is refused while its log is behind, and gets the vote in the same epoch once it is not."""
     end = frozen.log_end()
     before = frozen.quorum_state()
     epoch = before.leader_epoch + ahead
@@ -168,7 +172,7 @@ def misaddressed_vote_is_refused(frozen: Frozen, candidate: int, ahead: int, vot
 @probe("KIP595-VOTE-11", rig=FROZEN, cases=["leader", "follower", "candidate"], candidate=CANDIDATES,
        beyond=near_or_far(1000, 0))  # fmt: skip
 def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, beyond: int) -> Claims:
-    """In its own epoch neither a leader, a follower nor a candidate votes for another, and nothing changes."""
+    """In its own epoch, neither a leader nor a follower nor a candidate votes for another, and nothing changes."""
     end = frozen.log_end()
     epoch = bring_into(frozen, case)
     before, known = frozen.quorum_state(), frozen.reported_leader()
@@ -181,7 +185,7 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, b
 
 
 def bring_into(frozen: Frozen, role: str) -> int:
-    """Bring the voter into a role. Return its epoch."""
+    """Bring the voter into a role; return its epoch."""
     if role == "leader":
         return frozen.lead()
     return candidate_epoch(frozen.candidate()) if role == "candidate" else epoch_before_vote(frozen)
@@ -212,7 +216,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: 
 def waiting_roles_grant_a_pre_vote(
     frozen: Frozen, case: str, candidate: int, longer: int, voted_before: bool
 ) -> Claims:
-    """A voter that has not heard from a leader grants a pre-vote only to an up-to-date log."""
+    """A voter that has not heard from a leader grants a pre-vote only to a candidate with an up-to-date log."""
     end = frozen.log_end()
     if case == "unattached":
         vote = frozen.vote(other_peer(candidate), frozen.next_epoch(), end if voted_before else BEHIND)

@@ -15,7 +15,7 @@ from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
 
 FETCH_TIMEOUT = 2.0
-"""controller.quorum.fetch.timeout.ms in seconds; CONTROLLERS keeps its default."""
+"""The seconds of controller.quorum.fetch.timeout.ms, which CONTROLLERS leaves at its default."""
 
 
 class Isolated:
@@ -44,7 +44,7 @@ ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 ROUNDS = 2
-"""Isolations in one example, each of the current leader."""
+"""The number of isolations in one example, each of the current leader."""
 
 
 @probe(
@@ -57,7 +57,7 @@ ROUNDS = 2
     verdict=sampled_from(["drop", "reject"]),
 )
 def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "reject"]) -> Claims:
-    """A leader that is cut off from both followers resigns in time. Judges look at the election that follows."""
+    """A leader that is cut off from both followers resigns in time; judges check the election that follows."""
     for _ in range(ROUNDS):
         fault = IsolatedControllerLeader(verdict=verdict)
         with isolated.faults.standing_fault(fault) as injected:
@@ -66,7 +66,8 @@ def isolated_leader_gives_up(isolated: Isolated, verdict: Literal["drop", "rejec
 
 
 def gives_up(isolated: Isolated, leader: str, cut: float) -> Claims:
-    """Check LIVE-06: the leader resigns in time. Yield no claim if a late first look finds that it has resigned."""
+    """Check that the leader resigns in time (LIVE-06). Yield no claim if the first look came late and finds it
+    resigned."""
     led = list[tuple[float, QuorumAnswer]]()
     looked = list[float]()
 

@@ -1,4 +1,4 @@
-"""A voter that led the epoch comes back without quorum-state, while another voter names it as the leader (KIP595-QS-05)."""
+"""A leader that restarts without quorum-state while another voter still names it as the leader (KIP595-QS-05)."""
 
 from hypothesis.strategies import booleans
 
@@ -12,7 +12,7 @@ from fixtures.wire import WireError
 from protocol.quorum import QuorumAnswer
 
 SHOWS_AFTER = 12.0
-"""Seconds after its start in which a voter that ends itself has done so: 3 to 10 s where it was seen."""
+"""The seconds after its start in which a voter exits, if it does; 3 to 10 s were seen."""
 RUNS_ON, ENDS = "runs on", "ends itself"
 
 
@@ -37,7 +37,8 @@ def _prepare(bench: Bench) -> PartitionData:
 
 @probe("KIP595-QS-05", rig=Rig(CONTROLLERS, _prepare, Voters), cases=["deleted"], smoke=False, clean=booleans())
 def leader_comes_back_without_its_file(voters: Voters, clean: bool) -> Claims:
-    """One voter is down, and the leader loses quorum-state: the third one still names it. GEN-10 judges whether it ends."""
+    """While one voter is down, the leader loses quorum-state, and the third voter still names it; GEN-10 judges whether
+    it exits."""
     faults, lost = voters.faults, LoseQuorumState(role="active controller", clean=clean)
     with faults.standing_fault(Stop(role="voter")):
         [leader] = faults.inject(lost, follow=False).nodes

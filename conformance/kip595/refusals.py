@@ -1,4 +1,4 @@
-"""Requests that every raft API refuses in the same way, and the fields that all of their answers carry (KIP-595)."""
+"""Requests that all raft APIs refuse in the same way, and fields that all their answers have (KIP-595)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -161,13 +161,13 @@ def answers_carry_leader_and_epoch(quorum: Quorum, case: str, member: int, back:
 
 
 ERRORS = {"older": (-1, 0), "newer": (1, 0), "offset": (0, -1)}
-"""The distance of the request's epoch from the current one, and the fetch offset."""
+"""The distances of the request's epoch from the current one, and its fetch offsets."""
 
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch-error"], member=CONTROLLERS, older=versions_back(2),
        wrong=sampled_from(sorted(ERRORS)))  # fmt: skip
 def refused_fetch_carries_leader_and_epoch(quorum: Quorum, member: int, older: int, wrong: str) -> Claims:
-    """A fetch that is answered with a partition error has the receiver's leader and epoch in CurrentLeader."""
+    """The answer to a fetch with a partition error has the receiver's leader and epoch in CurrentLeader."""
     name, (ahead, offset) = quorum.any(member), ERRORS[wrong]
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
@@ -182,7 +182,7 @@ def refused_fetch_carries_leader_and_epoch(quorum: Quorum, member: int, older: i
 
 @probe("KIP595-API-06", rig=QUORUM, cases=["fetch"], offset=sampled_from([0, FAR]), older=versions_back(4))
 def fetch_carries_leader_and_epoch(quorum: Quorum, offset: int, older: int) -> Claims:
-    """A fetch that returns records or a diverging epoch has leader and epoch in CurrentLeader."""
+    """The answer to a fetch with records or a diverging epoch has leader and epoch in CurrentLeader."""
     name = quorum.one("leader")
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
@@ -216,7 +216,7 @@ def fetch_carries_the_leaders_endpoint(quorum: Quorum, member: int, back: int, o
 @probe("KIP595-API-07", rig=QUORUM, cases=["older-version"], member=CONTROLLERS, back=integers(1, 4),
        api=sampled_from(["vote", "begin", "end", "fetch"]))  # fmt: skip
 def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Claims:
-    """The last version of a request without the field is answered without endpoints, even if the leader is known."""
+    """The answer in the last version without the field has no endpoints, even if the leader is known."""
     name = quorum.any(member)
     tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)
     yield held_if(tried.answer.node_endpoints == (), tried.answer)

@@ -18,7 +18,7 @@ OLDER = versions_back(3)
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["consumer"], back=BACK, older=OLDER)
 def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Claims:
-    """A fetch without a replica id is served, and DescribeQuorum shows no further replica."""
+    """A fetch without a replica id is served, and DescribeQuorum shows no new replica."""
     before = quorum.describe_by_leader()
     tried = try_fetch(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
     yield premise(tried.answer.error is Error.NONE, "a fetch that was served")
@@ -30,7 +30,8 @@ def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Claims:
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["unknown-id"], ghost=integers(GHOSTS.start, GHOSTS.stop - 1), back=BACK,
        older=OLDER)  # fmt: skip
 def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older: int) -> Claims:
-    """A fetch with an unknown id appears among the observers with its offset, and not among the voters."""
+    """The sender of a fetch with an unknown id appears among the observers with its offset, and not among the
+    voters."""
     log = quorum.epochs()
     offset = max(log[-1].start + 1, log_end(quorum) - back)
     tried = try_fetch(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
@@ -73,7 +74,7 @@ SNAPSHOTS = {
 
 @probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), place=PLACES, older=versions_back(1))
 def snapshot_is_refused_by_name(quorum: Quorum, case: str, place: Place, older: int) -> Claims:
-    """An unavailable snapshot is refused with the partition error that says why."""
+    """A FetchSnapshot for an unavailable snapshot is refused with the partition error that says why."""
     wrong, offset = SNAPSHOTS[case], place.among(landmarks(quorum))
     name = quorum.one("follower" if case == "not-leader" else "leader")
 

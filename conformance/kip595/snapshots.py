@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log (KIP-630): the answers that carry their bytes."""
+"""Snapshots of the metadata log (KIP-630): the answers with their bytes."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def position_past_the_snapshot_is_out_of_range(mixed: Mixed, beyond: int, older:
 
 
 def _position_at(place: Place, mixed: Mixed, name: str, found: EpochAndOffset | None, older: int) -> int:
-    """Return a position in a snapshot whose first piece tells its size."""
+    """Return a position in a snapshot, whose size is in the answer with its first piece."""
     first = mixed.attempt(name, lambda settled: _piece(mixed, name, settled, found, 0, older), disk=False).answer
     last = max(0, first.size - 1)
     return min(last, place.among([0, last // 4, last // 2, 3 * last // 4, last]))
@@ -82,7 +82,7 @@ def _piece(
     older: int,
     **more: Any,
 ) -> SnapshotPiece:
-    """Fetch the bytes of a snapshot, from a position on."""
+    """Fetch the bytes of a snapshot from a position on."""
     assert found is not None
     more.setdefault("cluster_id", mixed.cluster_id)
     return mixed.client(name).fetch_snapshot(

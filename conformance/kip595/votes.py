@@ -1,4 +1,4 @@
-"""Vote: what a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
+"""Vote requests that a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -74,7 +74,8 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
     "epoch-not-below": lambda epoch, by: epoch + by - 1,
     "pre-vote-above": lambda epoch, by: epoch + by,
 }
-"""The log's last epoch, given the candidate's: a standard vote needs a lower one, a pre-vote none that is higher."""
+"""Functions from the candidate's epoch to an impossible last epoch of its log: for a Vote it must be lower, for a
+pre-vote at most equal."""
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),
@@ -96,7 +97,8 @@ def impossible_log_position_is_refused(
 @probe("KIP595-VOTE-07", "KIP595-VOTE-17", "KIP595-VOTE-18", rig=QUORUM, cases=["pre-vote-equal"],
        role=sampled_from(ROLES), place=PLACES)  # fmt: skip
 def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, place: Place) -> Claims:
-    """A pre-vote may name the candidate's own epoch as its log's; leader and fetching follower refuse, and nothing changes."""
+    """A pre-vote's last log epoch may be the candidate's own; a leader and a fetching follower refuse it, and nothing
+    changes."""
     offset = place.among(landmarks(quorum))
     tried = try_vote(quorum, quorum.one(role), log=lambda epoch: epoch, last_offset=offset, pre_vote=True)
     yield premise(tried.before.reported.leader_id >= 0, "a known leader")
@@ -106,7 +108,7 @@ def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, place: Place) 
 
 @probe("KIP595-VOTE-18", rig=QUORUM, cases=["leader", "follower-fetched"], back=integers(0, 4), longer=LONGER)
 def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, longer: int) -> Claims:
-    """In its own epoch a leader refuses a pre-vote, and so does a follower that has fetched from it."""
+    """A leader refuses a pre-vote in its own epoch, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
     end = log_end(quorum) + longer
     tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=end, pre_vote=True)
@@ -149,7 +151,7 @@ def vote_for_another_directory_is_refused(quorum: Quorum, member: int, directory
 
 @probe("KIP595-VOTE-11", rig=QUORUM, cases=ROLES, back=integers(1, 4), longer=LONGER, older=versions_back(2))
 def leader_and_follower_refuse(quorum: Quorum, case: Role, back: int, longer: int, older: int) -> Claims:
-    """In its own epoch neither a leader nor a follower of a known leader grants a vote."""
+    """Neither a leader nor its follower grants a vote in its own epoch."""
     version, end = quorum.version("Vote", older), log_end(quorum) + longer
     tried = try_vote(quorum, quorum.one(case), log=lambda epoch: epoch - back, last_offset=end, version=version)
     yield held_if(is_refusal(tried, Error.NONE), tried.answer)
