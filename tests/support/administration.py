@@ -1,4 +1,4 @@
-"""Histories of administration, event by event: requests about topics and configurations, and what brokers describe."""
+"""Histories of administration, event by event: requests about topics and configurations, and brokers' descriptions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ THE_TOPIC = Resource(TOPIC, "topic")
 
 
 def topic_id(letter: str | None) -> str | None:
-    """The id that a test calls by a letter or a word."""
+    """Return the topic id that a test names by a letter or a word."""
     return None if letter is None else str(UUID(int=int.from_bytes(letter.encode(), "big")))
 
 
 class AdministrationHistory:
-    """Every method appends a request and its answer; `error` None stands for a request that was never answered."""
+    """A history whose methods append a request and its answer; `error` None means that there was no answer."""
 
     def __init__(self) -> None:
         self.events: list[AnyEvent] = []
@@ -76,7 +76,8 @@ class AdministrationHistory:
         source: int | None = None,
         keys: list[str] | None = None,
     ) -> AdministrationHistory:
-        """Values that are set on the resource itself, or come from another `source`; asked for by `keys`, None for all."""
+        """Add DescribeConfigs: values of the resource itself, or from another `source`; `keys` are requested, None
+        means all."""
         own = resource.own_source if source is None else source
         configs = [{"name": key, "value": value, "config_source": own} for key, value in values.items()]
         request = {"resource_type": resource.type, "resource_name": resource.name, "names": keys}
@@ -90,7 +91,7 @@ class AdministrationHistory:
     def seen(
         self, partitions: int, *, on: str = "broker-1", name: str = "topic", id: str | None = None
     ) -> AdministrationHistory:
-        """Metadata of the topic; with no partitions it is unknown."""
+        """Add Metadata of the topic, which is unknown if there are no partitions."""
         topic: dict[str, Any] = {"name": name, "error_code": 0 if partitions else 3, "partitions": [{}] * partitions}
         topic["topic_id"] = topic_id(id)
         return self._asked("metadata", {}, {"topics": [topic]}, 0, on)
@@ -105,7 +106,8 @@ class AdministrationHistory:
         return self
 
     def in_vain(self, late: float) -> AdministrationHistory:
-        """The kit waited for 30 s in vain for what brokers describe, looked each 5 s, and woke so late meanwhile."""
+        """Add a wait of 30 s in vain for brokers' descriptions, read every 5 s, by a kit that woke `late` seconds
+        late."""
         self.events += [Note(n=len(self.events) + look, t=5.0 * look, text="the kit looks on") for look in range(7)]
         self.events.append(Overdue(n=len(self.events), t=30.0, due="step", what="described", within=30.0, late=late))
         return self

@@ -1,4 +1,5 @@
-"""A real browser for tests: Debian's Chromium, headless, driven by Playwright; a page that asks for anything elsewhere fails."""
+"""A real browser for tests: Debian's Chromium, headless, driven by Playwright. A page that loads anything from
+elsewhere fails."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 CHROMIUM = Path("/usr/bin/chromium")
 DESKTOP, PHONE = (1440, 900), (390, 844)
 PATIENCE = 120_000.0
-"""Milliseconds: the browser may share its machine with clusters that are being tried."""
+"""The most milliseconds that a page may take; the browser may share its machine with clusters under test."""
 Scheme = Literal["light", "dark"]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A site in a folder, and the browser to look at it with."""
+    """A site in a folder, and the browser that shows it."""
 
     browser: Browser
     folder: Path
 
     def url(self, page: str) -> str:
-        """The address of a page, by its path in the site, such as `index.html#?on=4.3.1`."""
+        """Return the address of a page, given its path in the site, such as `index.html#?on=4.3.1`."""
         path, mark, anchor = page.partition("#")
         return f"{(self.folder / path).as_uri()}{mark}{anchor}"
 
@@ -43,7 +44,8 @@ class Site(msgspec.Struct, frozen=True):
         javascript: bool = True,
         scale: float = 1,
     ) -> Iterator[Page]:
-        """The page, shown. At the end nothing may have been said on its console, nor asked for outside of the site."""
+        """Yield the loaded page; fail at the end if it wrote to its console or loaded anything from outside the
+        site."""
         context = self.browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=scheme,
@@ -65,7 +67,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class _Watched:
-    """Forbidden actions of pages."""
+    """The forbidden actions of pages."""
 
     def __init__(self, folder: Path) -> None:
         self.wrong: list[str] = []
@@ -84,7 +86,7 @@ class _Watched:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Skips where there is none."""
+    """Yield the browser; skip the test if there is none."""
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not there, and the site is tried in a real browser: apt-get install chromium")
     with sync_playwright() as playwright:
@@ -96,7 +98,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def contrast(page: Page, selector: str) -> float:
-    """The least contrast (WCAG) between visible text and what lies behind it, of the elements that the selector names."""
+    """Return the lowest contrast (WCAG) between visible text and its background, over the elements of the selector."""
     found: Any = page.evaluate(_CONTRAST, selector)
     assert found is not None, f"nothing visible is {selector!r}"
     return float(found)

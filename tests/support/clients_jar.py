@@ -1,4 +1,4 @@
-"""Jars that say of themselves which release they are."""
+"""Jars that state their release."""
 
 import zipfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A bench whose time passes with each look, for rigs and checks that wait; and the results of their claims."""
+"""A bench whose clock advances with each try, for rigs and checks that wait; and the results of their claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ClockedBench:
-    """Each try of a wait takes `every` seconds, and the kit itself wakes `late`, if it does."""
+    """A bench on which each try of a wait takes `every` seconds; the kit itself wakes `late` seconds late, if given."""
 
     def __init__(self, every: float = 0.25, late: float = 0.0) -> None:
         self.seconds = 100.0

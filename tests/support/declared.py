@@ -35,7 +35,7 @@ _SINCE: dict[str, dict[str, int]] = {
     "group.version": {"4.0": 1},
     "streams.version": {"4.2": 1},
 }  # fmt: skip
-"""Name -> the minor from which on it has that level, as a freshly formatted cluster declares it."""
+"""The minor since which a freshly formatted cluster declares a level, by name."""
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -43,7 +43,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def facts_of(version: str, **changed: int) -> Facts:
-    """The facts of a fresh cluster of that version; `changed` are features formatted at another level (`_` for a dot)."""
+    """Return the facts of a fresh cluster of that version; `changed` are features formatted at another level (`_` for a
+    dot)."""
     ranges: dict[str, int] = {}
     for name, levels in _SINCE.items():
         reached = [level for minor, level in levels.items() if numbers(minor) <= numbers(version)[:2]]
@@ -53,7 +54,8 @@ def facts_of(version: str, **changed: int) -> Facts:
 
 
 def plausible() -> Iterator[Facts]:
-    """Every release as it formats itself, and with features that an operator may hold back or raise."""
+    """Yield each release with the features that it formats by default, and with those that an operator may lower or
+    raise."""
     for version in released_versions():
         yield facts_of(version)
         yield facts_of(version, metadata_version=7)

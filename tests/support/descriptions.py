@@ -1,4 +1,4 @@
-"""Histories of what nodes describe: the quorum of three voters, and a group."""
+"""Histories of descriptions: of a quorum with three voters, and of a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VOTERS = (101, 102, 103)
 
 
 class DescriptionHistory:
-    """Controllers and a broker, which describe things one after the other."""
+    """A history of controllers and a broker that describe the quorum and a group in turn."""
 
     def __init__(self) -> None:
         members = [{"name": f"controller-{id}", "id": id, "role": "controller"} for id in VOTERS]
@@ -27,20 +27,20 @@ class DescriptionHistory:
         return History(example=self.example, events=self.events)
 
     def quorum(self, *ends: int, watermark: int, epoch: int = 4, voters: tuple[int, ...] = VOTERS) -> Self:
-        """The leader describes where the logs of the voters end."""
+        """Add the leader's DescribeQuorum, with the voters' log ends."""
         ended = [{"replica_id": id, "log_end_offset": end} for id, end in zip(voters, ends, strict=True)]
         answer = {"leader_id": 101, "leader_epoch": epoch, "high_watermark": watermark, "current_voters": ended}
         about = {"topic": METADATA_TOPIC, "partition": 0}
         return self._describe("controller-101", "describe_quorum", about, about | answer)
 
     def group(self, *members: int, assignment: int, epoch: int) -> Self:
-        """The coordinator describes the epochs of the members, of the assignment and of the group."""
+        """Add the coordinator's description of the group: the epochs of its members, its assignment and itself."""
         described = [{"member_epoch": member} for member in members]
         answer = {"group_epoch": epoch, "assignment_epoch": assignment, "members": described}
         return self._describe("broker-1", "consumer_group_describe", {"group": "g"}, answer)
 
     def loses(self, effects: Effects, node: str = "controller-102") -> Self:
-        """A fault costs the node data, and is healed."""
+        """Add a fault that costs the node data, and is healed."""
         for phase in ("inject", "heal"):
             event = Fault(
                 n=len(self.events),

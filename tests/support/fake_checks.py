@@ -1,4 +1,4 @@
-"""Checks of one row on a cluster in memory, with a rig that prepares nothing."""
+"""Checks of one row on a cluster in memory, whose rig prepares nothing."""
 
 from __future__ import annotations
 

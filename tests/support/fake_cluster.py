@@ -1,4 +1,4 @@
-"""A cluster in memory: its nodes answer ListOffsets with what the test says, and can be killed and started."""
+"""A cluster in memory: its nodes answer ListOffsets as the test says, and can be killed and started."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TOPOLOGY = Topology(name="fake", controllers=1, brokers=2)
 
 
 def standing_on(cluster: Any, column: Column, watch: Any = None) -> Standing:
-    """A standing cluster in memory, which is not of the type of a real one."""
+    """Return the standing of a cluster in memory, whose type is not that of a real one."""
     return Standing(cluster=cluster, watch=watch, column=column)
 
 
 class FakeClient(NodeClient):
-    """The kit's own client down to the schema's fields; no frame leaves it."""
+    """The kit's own client down to the schema's fields; it sends no frame."""
 
     def __init__(self, cluster: FakeCluster, name: str, tap: Tap) -> None:
         super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
@@ -64,7 +64,8 @@ class FakeNode:
 
 
 class FakeCluster:
-    """`answers` are offsets to give out, or exceptions to raise, one for each request; `epoch` comes with all of them."""
+    """A cluster in memory. `answers` are offsets to return or exceptions to raise, one per request; `epoch` is in all
+    of them."""
 
     def __init__(self, *answers: int | Exception, epoch: int = 3) -> None:
         self.topology = TOPOLOGY

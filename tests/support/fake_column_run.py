@@ -73,7 +73,7 @@ def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) ->
 
 
 def _waited(waiting: Path) -> int:
-    """Until it is interrupted, as pytest is; what is there when it waits is for a test to see."""
+    """Wait until it is interrupted, as pytest would be; a test may look at its output meanwhile."""
     waiting.parent.mkdir(exist_ok=True)
     try:
         waiting.write_text(str(os.getpid()))

@@ -1,4 +1,4 @@
-"""An engine in memory, as far as a run's labels and removal go."""
+"""An engine in memory that knows a run's labels and removes its containers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

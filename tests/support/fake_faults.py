@@ -1,4 +1,4 @@
-"""A target in memory and faults that write down what is done to them, in one list for all."""
+"""A target in memory, and faults that record their calls in one list."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class FakeLinks:
 
 
 class FakeTarget:
-    """`done` is what happened, in order; `lacks` what it says when asked; `writes` are the answers to writes, in turn."""
+    """A target in memory. `done` has its calls in order, `lacks` the reasons why it is unhealthy, `writes` its answers
+    to writes, in turn."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -82,7 +83,7 @@ class FakeTarget:
         return "node"
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def states(self) -> str:
         return "the states"
@@ -100,7 +101,7 @@ class FakeTarget:
 
 
 class Recorded(Fault, kw_only=True, tag="recorded"):
-    """Only records what is done. `on` is the node it hits; the other fields say what goes wrong."""
+    """A fault that only records its calls. `on` is the node that it hits; the other fields say what goes wrong."""
 
     on: str = "broker-1"
     acts: bool = True
@@ -150,7 +151,7 @@ class Lonely(Recorded, kw_only=True, tag="lonely"):
 
 
 class Followed(Recorded, kw_only=True, tag="followed"):
-    """Something follows it, or looking at it fails with `trouble`."""
+    """A fault that something follows, or whose consequence fails with `trouble`."""
 
     trouble: str = ""
 
@@ -161,7 +162,7 @@ class Followed(Recorded, kw_only=True, tag="followed"):
 
 
 class OnLinks(Recorded, LinkFault, kw_only=True, tag="on-links"):
-    """Cuts `cut`, pairs of nodes."""
+    """A fault that cuts pairs of nodes (`cut`)."""
 
     cut: tuple[tuple[str, str], ...] = ()
 
@@ -181,7 +182,7 @@ class Cutting(OnLinks, SeveredLinks, kw_only=True, tag="cutting"):
 
 
 class FakeLog:
-    """A fault log that keeps what it was told."""
+    """A fault log that keeps its entries in memory."""
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, Phase]] = []

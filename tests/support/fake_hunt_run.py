@@ -32,7 +32,7 @@ REPLAYS = 5
 
 
 def steps(seed: int, partition: str = "strict-0") -> list[dict[str, Any]]:
-    """A schedule of the log machine whose numbers depend on the seed."""
+    """Return a schedule of the log machine whose numbers depend on the seed."""
     return [
         {"do": "disturb", "on": partition, "fault": {"fault": "kill", "role": "leader", "pick": seed % 3}},
         {"do": "produce", "on": partition, "records": 1 + seed % 4},
@@ -140,7 +140,7 @@ def _ended(run: FakeRun, words: list[str], *, is_replay: bool) -> int:
 
 
 def _interrupted() -> int:
-    """The command gets a Ctrl-C, and passes it on."""
+    """Send the command a Ctrl-C, which it passes on; return the exit code after an interruption."""
     try:
         os.kill(os.getppid(), signal.SIGINT)
         signal.pause()

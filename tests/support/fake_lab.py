@@ -51,7 +51,7 @@ def faults_on(tape: Tape) -> Faults:
 
 
 class FakeWatch:
-    """`owes` is what the cluster owes while it lacks something. Its row has no bound, so that no test waits for one."""
+    """A watch. `owes` is what the cluster owes while it is unhealthy; this has no bound, so no test waits for one."""
 
     owes: Due = "write"
 
@@ -81,14 +81,14 @@ IMAGE = Image(
 
 
 class FakeLiveCluster(LiveCluster):
-    """Its faults meet a target in memory."""
+    """A cluster whose faults meet a target in memory."""
 
     def faults(self, tape: Tape, *_: Any, **__: Any) -> Faults:
         return faults_on(tape)
 
 
 class JudgedMachine(MachineCheck[Any], frozen=True, kw_only=True, eq=False, dict=True):
-    """A machine for whose history a test has `judges` of its own, which go before all others. Its rows are theirs."""
+    """A machine whose history is first judged by a test's own `judges`. Its rows are theirs."""
 
     judges: Sequence[Judge]
     aims: Sequence[Kind] = ()
@@ -99,7 +99,7 @@ class JudgedMachine(MachineCheck[Any], frozen=True, kw_only=True, eq=False, dict
 
 
 class FakeLab(Lab):
-    """Boots clusters in memory, as many as `boots` has; the entries are what each of them lacks after an example."""
+    """A lab that boots a cluster in memory for each entry of `boots`, which says what it lacks after an example."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class FakeLab(Lab):
 
 
 class Play:
-    """Runs a check in a lab in memory; then what is in the shard and the history."""
+    """A run of a check in a lab in memory, with its shard and history."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -155,7 +155,7 @@ class Play:
         return lab, self.shard(), list(read_histories(self.out / lab.history_path))
 
     def shard(self) -> Shard:
-        """The one that was written."""
+        """Read the shard that was written."""
         [path] = (self.out / "shards").glob("*.jsonl")
         return read_shard(path)
 

@@ -1,4 +1,4 @@
-"""`./kit matrix` in this process: with fake runs of columns, no engine and a merge that only keeps what it was given."""
+"""`./kit matrix` in this process: with fake runs of columns, no engine, and a merge that only records its arguments."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ ALL_COLUMNS = ("3.8.1", "3.9.2", "4.3.1")
 
 
 class Kit:
-    """Called with the options of `./kit matrix`; returns its exit code."""
+    """The command, called with the options of `./kit matrix`; returns its exit code."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = folder / "out"
         self.merged: list[tuple[Path, list[str]]] = []
         self.merging: dict[str, list[str]] = {}
-        """The verdict of a row on columns, which the merge writes; it writes nothing if there is none."""
+        """The verdict of a row by column, which the merge writes; it writes nothing if this is empty."""
         self.prepared: list[str] = []
         self._monkeypatch = monkeypatch
 
     def __call__(self, *options: str, versions: Sequence[str] = ALL_COLUMNS, **columns: list[str]) -> int:
-        """`columns` names columns as `v3_9_2`."""
+        """Run the command; `columns` have names such as `v3_9_2`."""
         named = {name.removeprefix("v").replace("_", "."): words for name, words in columns.items()}
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(named))
         selected = [text for version in versions for text in ("--kafka-version", version)]
@@ -75,7 +75,7 @@ class Kit:
 
 
 def fresh_kit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    """A kit that takes no options from the environment."""
+    """Return a kit that takes no options from the environment."""
     for option in OPTIONS:
         monkeypatch.delenv(option.variable, raising=False)
     monkeypatch.chdir(ROOT)

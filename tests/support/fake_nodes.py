@@ -1,4 +1,4 @@
-"""The nodes of a cluster in memory, as views reach them: each API is answered by a function of the test's."""
+"""The nodes of a cluster in memory, for views: a function of the test answers each API."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from protocol.errors import KitError
 T = TypeVar("T")
 
 Script = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""The body of an answer by the node's name and the request's fields, as the schema has both. Raises WireError for no answer."""
+"""A function from the node's name and the request's fields to the fields of the answer. It raises WireError for no
+answer."""
 
 IDS = {"broker-1": 1, "broker-2": 2, "broker-3": 3, "controller-101": 101, "controller-102": 102}
 WITHIN = 0.2
-"""Seconds that a view waits here for what never comes."""
+"""The seconds that a view waits for something that never happens."""
 
 
 class Asked(NamedTuple):
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class FakeClient(NodeClient):
-    """The kit's own client down to the schema's fields; no frame leaves it."""
+    """The kit's own client down to the schema's fields; it sends no frame."""
 
     def __init__(self, nodes: FakeNodes, name: str) -> None:
         super().__init__(name, "", 0, None, PassThrough())  # type: ignore[arg-type]  # nothing is encoded
@@ -102,5 +103,5 @@ class FakeNodes:
         return eventually(probe, within=min(within, WITHIN), what=what, every=every, due=due)
 
     def requests(self, api: str) -> list[Asked]:
-        """Those of one API that reached a node."""
+        """Return the requests of one API that reached a node."""
         return [asked for asked in self.asked if asked.api == api]

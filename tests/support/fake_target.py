@@ -1,4 +1,4 @@
-"""A target on a cluster that is only described: enough for what a fault decides before it does anything."""
+"""A target on a cluster that exists only as a description: enough for a fault's decisions before it is injected."""
 
 from dataclasses import dataclass, field
 from typing import cast

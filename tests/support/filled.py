@@ -1,4 +1,4 @@
-"""Requests and answers as histories hold them, of which a test says only what it is about."""
+"""Requests and answers of histories; a test gives only the fields that matter to it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from protocol.messages import Operation
 
 
 def asked(kind: type[Operation[Any]], given: dict[str, Any]) -> dict[str, Any]:
-    """A request with blank values for the fields that it must have."""
+    """Return a request with blank values for all required fields that are not given."""
     filled: dict[str, Any] = _filled(inspect.type_info(kind), given)
     return filled
 
 
 def answered(kind: type[Operation[Any]], given: dict[str, Any]) -> dict[str, Any]:
-    """An answer with blank values for the fields that it must have."""
+    """Return an answer with blank values for all required fields that are not given."""
     filled: dict[str, Any] = _filled(inspect.type_info(kind.answer), given)
     return filled
 

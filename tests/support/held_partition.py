@@ -1,4 +1,5 @@
-"""Not collected by itself: a test that stands in the middle of a partition until it is killed (see test_leftovers)."""
+"""A test that is not collected by itself: it stays in the middle of a partition until it is killed (see
+test_leftovers)."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The program of helper containers as they run it: one file, and Python with nothing but its standard library."""
+"""The program of helper containers as they run it: one file, on Python with only the standard library."""
 
 import shlex
 import sys
@@ -8,7 +8,7 @@ from fixtures.helper import program_command, program_files
 
 
 def helper_command(scratch: Path, *arguments: object) -> list[str]:
-    """The arguments of a process on this machine."""
+    """Return the command line of the program as a process of this machine."""
     here = {path: scratch / path.lstrip("/") for path in program_files()}
     for path, content in program_files().items():
         here[path].write_bytes(content)

@@ -1,4 +1,5 @@
-"""Histories of one partition on three brokers, told event by event, with requests and answers as the wire client has them."""
+"""Histories of one partition on three brokers, built event by event, with requests and answers of the wire client's
+types."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ NO_PRODUCER = Producer(-1, -1, -1)
 
 
 def stamped(epoch: int, offset: int, *values: str, control: bool = False, producer: Producer = NO_PRODUCER) -> Batch:
-    """A batch as a broker holds it: its leader's epoch, its first offset, its values."""
+    """Return a batch in a broker's log: its leader epoch, its first offset, its values."""
     by = () if producer == NO_PRODUCER else (producer,)
     return Batch(
         base_offset=offset,
@@ -111,14 +112,14 @@ def stamped(epoch: int, offset: int, *values: str, control: bool = False, produc
 
 
 class LogHistory:
-    """Every method adds an event, or a call and its answer; brokers are numbers, epochs and offsets too."""
+    """A history whose methods add an event, or a call and its answer; brokers, epochs and offsets are numbers."""
 
     def __init__(self) -> None:
         members = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in BROKERS]
         self.example = Example(example="e-1", check="log", column="4.3.1", members=members)
         self.events: list[AnyEvent] = []
         self.id: UUID | None = None
-        """That of the topic that was created last."""
+        """The id of the topic that was created last."""
         self._waited = 0.0
 
     @property
@@ -130,7 +131,7 @@ class LogHistory:
         return self
 
     def started_with(self, **settings: str) -> Self:
-        """The cluster has these settings, written with underscores for dots."""
+        """Set the cluster's settings, written with underscores for dots."""
         named = {name.replace("_", "."): value for name, value in settings.items()}
         self.example = msgspec.structs.replace(self.example, settings=named)
         return self
@@ -139,7 +140,7 @@ class LogHistory:
         return {"n": len(self.events), "t": len(self.events) / 100 + self._waited}
 
     def _asked(self, broker: int, op: str, *args: Any, **kwargs: Any) -> int:
-        """The call, with the request that the client's method of that name would record."""
+        """Add the call, with the request that the client's method of that name would record."""
         request = _plain(OPERATIONS[op](*args, **kwargs))
         self.events.append(Call(**self._now(), op=op, node=f"broker-{broker}", request=request))
         return len(self.events) - 1
@@ -166,7 +167,8 @@ class LogHistory:
         replicas: tuple[int, ...] = BROKERS,
         id: UUID | None = None,
     ) -> Self:
-        """`broker` names leader and epoch, the brokers that are alive, and an id of the topic, by default the latest."""
+        """Add Metadata of `broker`: leader and epoch, the live brokers, and an id of the topic, by default the
+        latest."""
         partition = PartitionMetadata(
             error=error, partition=0, leader=leader, leader_epoch=epoch, replicas=replicas, isr=isr
         )
@@ -177,7 +179,7 @@ class LogHistory:
         )
 
     def settled(self, leader: int, epoch: int, **how: Any) -> Self:
-        """All brokers name the same."""
+        """Add Metadata of all brokers, which name the same leader."""
         for broker in BROKERS:
             self.metadata(broker, leader, epoch, **how)
         return self
@@ -192,7 +194,7 @@ class LogHistory:
         eligible: tuple[int, ...] = (),
         last_known: tuple[int, ...] = (),
     ) -> Self:
-        """DescribeTopicPartitions, with the eligible and last known leaders (KIP-966)."""
+        """Add DescribeTopicPartitions, with the eligible and last known leaders (KIP-966)."""
         partition = PartitionMetadata(
             error=Error.NONE if leader >= 0 else Error.LEADER_NOT_AVAILABLE,
             partition=0,
@@ -208,13 +210,13 @@ class LogHistory:
         return self._answered(call, TopicPartitionsAnswer(version=0, topics=(topic,)))
 
     def word(self, leader: int, epoch: int, **how: Any) -> Self:
-        """The partition as a controller's metadata log has it."""
+        """Add the partition's state in a controller's metadata log."""
         request = {"topic": TOPIC.name, "partition": 0}
         self.events.append(Call(**self._now(), op="word", node="controller-100", request=request))
         return self._answered(len(self.events) - 1, Word(leader, epoch=epoch, **how))
 
     def registrations(self, *words: Word) -> Self:
-        """All registrations of the partition by the metadata log."""
+        """Add all registrations of the partition in the metadata log."""
         self.events.append(
             Call(**self._now(), op="registrations", node="cluster", request={"partitions": [[TOPIC.name, 0]]})
         )
@@ -232,7 +234,8 @@ class LogHistory:
         producer: Producer = NO_PRODUCER,
         id: UUID | None = None,
     ) -> Self:
-        """One batch, acknowledged at an offset; `lost`: its outcome is unknown; with an `id`: to the topic of that id."""
+        """Add a Produce of one batch, acknowledged at an offset, or `lost` if its outcome is unknown; `id` is the
+        topic's."""
         records = batch(*(value.encode() for value in values), timestamp=1, **producer.fields)
         call = self._asked(broker, "produce", Topic(TOPIC.name, id), 0, records, acks=acks)
         if lost:
@@ -257,7 +260,7 @@ class LogHistory:
         version: int = 12,
         id: UUID | None = None,
     ) -> Self:
-        """A fetch that named `epoch`, from `offset` (the log start unless told otherwise), and what it brought."""
+        """Add a Fetch in `epoch` from `offset` (by default the log start), and the batches that it returned."""
         asked = start if offset is None else offset
         named = {"current_leader_epoch": epoch, "last_fetched_epoch": last, "replica_id": replica}
         call = self._asked(broker, "fetch", Topic(TOPIC.name, id), 0, asked, **named)
@@ -276,7 +279,7 @@ class LogHistory:
         )
 
     def whole(self, broker: int, *batches: Batch, epoch: int, hw: int, start: int = 0, **how: Any) -> Self:
-        """The same of all that the replica holds, its uncommitted tail included: batches, and then none."""
+        """Add fetches of the replica's whole log, including its uncommitted suffix; the last one returns no batch."""
         self.fetch(broker, *batches, epoch=epoch, hw=hw, start=start, replica=WHOLE, **how)
         if not batches:
             return self
@@ -293,7 +296,7 @@ class LogHistory:
         last: int = -1,
         id: UUID | None = None,
     ) -> Self:
-        """A fetch that was answered with an error; `hint` is the leader and epoch that it named instead."""
+        """Add a Fetch that was answered with an error; `hint` is the leader and epoch that the answer named instead."""
         named = {"current_leader_epoch": epoch, "last_fetched_epoch": last}
         call = self._asked(broker, "fetch", Topic(TOPIC.name, id), 0, offset, **named)
         leader = LeaderAndEpoch(leader_id=hint[0], leader_epoch=hint[1]) if hint else None
@@ -319,7 +322,7 @@ class LogHistory:
     def epoch_end(
         self, broker: int, asked: int, answer: tuple[int, int], current: int, error: Error = Error.NONE
     ) -> Self:
-        """OffsetForLeaderEpoch: the epoch asked for, and (epoch, end offset) as answered."""
+        """Add OffsetForLeaderEpoch: the requested epoch, and the answer's (epoch, end offset)."""
         call = self._asked(broker, "offset_for_leader_epoch", TOPIC.name, 0, asked, current_leader_epoch=current)
         end = EpochEnd(
             version=4, topic=TOPIC.name, partition=0, error=error, leader_epoch=answer[0], end_offset=answer[1]
@@ -327,7 +330,7 @@ class LogHistory:
         return self._answered(call, end)
 
     def trim(self, broker: int, offset: int, low: int | None = None, error: Error = Error.NONE) -> Self:
-        """DeleteRecords; `low` is the low watermark that was answered, the offset itself unless told otherwise."""
+        """Add DeleteRecords; `low` is the low watermark in the answer, by default the offset itself."""
         call = self._asked(broker, "delete_records", TOPIC.name, 0, offset)
         low = (offset if error is Error.NONE else -1) if low is None else low
         return self._answered(
@@ -335,7 +338,7 @@ class LogHistory:
         )
 
     def created(self, **configs: str) -> Self:
-        """The topic is made with these settings, written with underscores for dots."""
+        """Add CreateTopics with these settings, written with underscores for dots."""
         return self.created_as(None, configs)
 
     def created_as(
@@ -346,7 +349,7 @@ class LogHistory:
         error: Error = Error.NONE,
         validate_only: bool = False,
     ) -> Self:
-        """The same, answered with a topic id or an error."""
+        """Add CreateTopics, answered with a topic id or an error."""
         settings = {name.replace("_", "."): value for name, value in (configs or {}).items()}
         wanted = [NewTopic(TOPIC.name, (BROKERS,), configs=settings)]
         call = self._asked(1, "create_topics", wanted, validate_only=validate_only)
@@ -355,7 +358,7 @@ class LogHistory:
         return self._answered(call, CreateTopicsAnswer(version=7, topics=(made,)))
 
     def deleted(self, *, id: UUID | None = None, error: Error = Error.NONE, lost: bool = False) -> Self:
-        """DeleteTopics, by id if there is one."""
+        """Add DeleteTopics, by id if there is one."""
         call = self._asked(1, "delete_topics", [TOPIC.name if id is None else Topic(TOPIC.name, id)])
         if lost:
             return self._lost(call)
@@ -363,7 +366,7 @@ class LogHistory:
         return self._answered(call, TopicResults(version=6, topics=(result,)))
 
     def reassigned(self, *replicas: int, error: Error = Error.NONE, lost: bool = False) -> Self:
-        """AlterPartitionReassignments to these replicas; without any it cancels."""
+        """Add AlterPartitionReassignments to these replicas, or a cancellation if there are none."""
         call = self._asked(1, "alter_partition_reassignments", [Reassignment(TOPIC.name, 0, replicas or None)])
         if lost:
             return self._lost(call)
@@ -373,7 +376,7 @@ class LogHistory:
     def altered(
         self, key: str, value: str | None, *, of: str = TOPIC.name, error: Error = Error.NONE, lost: bool = False
     ) -> Self:
-        """IncrementalAlterConfigs of a topic, or of the cluster default (`of` empty)."""
+        """Add IncrementalAlterConfigs of a topic, or of the cluster default (`of` empty)."""
         kind = ResourceType.TOPIC if of else ResourceType.BROKER
         call = self._asked(1, "incremental_alter_configs", kind, of, {key: value})
         if lost:
@@ -381,7 +384,7 @@ class LogHistory:
         return self._answered(call, AlterConfigsAnswer(version=1, resource_type=kind, resource_name=of, error=error))
 
     def configured(self, key: str, value: str, source: int, *, of: str = TOPIC.name) -> Self:
-        """DescribeConfigs of a topic; `source` is the ConfigSource, 1 for the topic's own."""
+        """Add DescribeConfigs of a topic; `source` is the ConfigSource, 1 for the topic's own."""
         call = self._asked(1, "describe_configs", ResourceType.TOPIC, of, [key])
         one = Config(name=key, value=value, config_source=source)
         answer = ConfigsAnswer(
@@ -394,7 +397,7 @@ class LogHistory:
     def commit(
         self, broker: int, offset: int, epoch: int, error: Error = Error.NONE, lost: bool = False, group: str = "g"
     ) -> Self:
-        """OffsetCommit of this partition."""
+        """Add OffsetCommit of this partition."""
         call = self._asked(broker, "offset_commit", group, [NewOffset(TOPIC, 0, offset, epoch)])
         if lost:
             return self._lost(call)
@@ -402,19 +405,19 @@ class LogHistory:
         return self._answered(call, OffsetCommitAnswer(version=8, partitions=(result,)))
 
     def in_transaction(self, broker: int, offset: int, epoch: int, group: str = "g") -> Self:
-        """TxnOffsetCommit of this partition."""
+        """Add TxnOffsetCommit of this partition."""
         call = self._asked(broker, "txn_offset_commit", "id", group, 0, 0, [NewOffset(TOPIC, 0, offset, epoch)])
         return self._lost(call)
 
     def client_commit(self, consumer: str, offset: int, epoch: int, group: str = "g") -> Self:
-        """The same by a consumer of kafka-python."""
+        """Add a commit by a consumer of kafka-python."""
         one = OffsetOf(TOPIC.name, 0, offset, epoch)
         request = {"group": group, "offsets": [_plain(one)]}
         self.events.append(Call(**self._now(), op="offset_commit", node=consumer, request=request))
         return self._answered(len(self.events) - 1, CommitDone((CommittedPartition(TOPIC.name, 0),)))
 
     def committed(self, broker: int, offset: int, epoch: int, group: str = "g", stable: bool = True) -> Self:
-        """OffsetFetch of this partition."""
+        """Add OffsetFetch of this partition."""
         call = self._asked(broker, "offset_fetch", group, [(TOPIC, 0)], require_stable=stable)
         found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
         return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
@@ -422,18 +425,19 @@ class LogHistory:
     # --- consumers
 
     def delivered(self, consumer: str, offset: int, epoch: int, value: str) -> Self:
-        """A consumer of kafka-python hands out one record."""
+        """Add the delivery of one record by a consumer of kafka-python."""
         self.events.append(Call(**self._now(), op="poll", node=consumer, request={"within_ms": 500}))
         one = DeliveredRecord(TOPIC.name, 0, offset, epoch, value.encode())
         return self._answered(len(self.events) - 1, Polled((one,)))
 
     def assigned(self, consumer: str, group: str | None = None) -> Self:
-        """From now on the consumer has the partition."""
+        """Assign the partition to the consumer from now on."""
         self.events.append(Call(**self._now(), op="assigned", node=consumer, request={"group": group}))
         return self._answered(len(self.events) - 1, Assigned(((TOPIC.name, 0),)))
 
     def step(self, op: str, to: tuple[int, int], *records: tuple[int, int, str], **done: Any) -> Self:
-        """The kit's own reader delivers (offset, epoch, value), rewinds after it was `told` (epoch, end), or restarts."""
+        """Add a step of the kit's own reader: it delivers (offset, epoch, value), rewinds to a diverging (epoch, end),
+        or restarts."""
         fields = {name: EpochAndOffset(*value) for name, value in done.items()}
         before = {"before": Position(0), "log_start": 0}
         delivered = [ReadRecord(offset, epoch, None, value.encode()) for offset, epoch, value in records]
@@ -446,7 +450,8 @@ class LogHistory:
     # --- disks
 
     def beside_failed(self, broker: int, *, failed: bool = True, here: bool = False) -> Self:
-        """DescribeLogDirs: the replica is in one directory (or, with `here`, in the failed one), and another has failed."""
+        """Add DescribeLogDirs with a failed directory; the replica is in another one or, with `here`, in the failed
+        one."""
         error = Error.KAFKA_STORAGE_ERROR if failed else Error.NONE
         mine = LogDirReplica(topic=TOPIC.name, partition=0, partition_size=1, offset_lag=0, is_future_key=False)
         first = LogDir(error=Error.NONE, log_dir="/first", replicas=() if here else (mine,))
@@ -470,26 +475,28 @@ class LogHistory:
         return self
 
     def hit(self, fault: str, *brokers: int, effects: Effects | None = None, **detail: Any) -> Self:
-        """A fault that stands from now on, by default with the effects of its tag; `detail` is what it was injected with."""
+        """Add a fault that begins now, by default with the effects of its tag; `detail` has the parameters of its
+        injection."""
         return self._fault(fault, "inject", *brokers, effects=effects, **detail)._fault(fault, "witness", *brokers)
 
     def cut(self, *brokers: int, end: int, scheduled: bool = False) -> Self:
-        """The tail of the partition's log is lost; the witness shows the log end that is left; that of one node if scheduled."""
+        """Cut the end of the partition's log; the witness shows the remaining log end. The fault is that of one node if
+        `scheduled`."""
         self._fault("cut-tail-above", "inject", *brokers, partition=TOPIC.name + "-0")
         ends = {"log end": [end + 1, end]}
         seen: dict[str, Any] = ends if scheduled else {"disk": {f"broker-{broker}": ends for broker in brokers}}
         return self._fault("cut-tail-above", "witness", *brokers, **seen)
 
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
-        """The cluster's reaction to a standing fault."""
+        """Add the consequence of an active fault: the cluster's reaction."""
         return self._fault(fault, "consequence", *brokers, met=met)
 
     def heal(self, fault: str, *brokers: int) -> Self:
-        """It is taken back, which is asked for first."""
+        """Begin to heal the fault, and heal it."""
         return self.healing(fault).healed(fault, *brokers)
 
     def healing(self, fault: str) -> Self:
-        """It is asked for that the fault is taken back."""
+        """Begin to heal the fault."""
         self.events.append(Call(**self._now(), op="heal", node="cluster", request={"fault": fault}))
         return self
 
@@ -503,7 +510,7 @@ class LogHistory:
         return self._fault("kill", "heal", broker)
 
     def elect_uncleanly(self, broker: int, error: Error = Error.NONE, lost: bool = False) -> Self:
-        """An unclean ElectLeaders through this broker; Metadata has the elected leader."""
+        """Add an unclean ElectLeaders through this broker; Metadata has the elected leader."""
         call = self._asked(broker, "elect_leaders", [(TOPIC.name, 0)], ElectionType.UNCLEAN)
         if lost:
             return self._lost(call)
@@ -517,14 +524,14 @@ class LogHistory:
         return self._fault("move-leader", "inject", old)._fault("move-leader", "witness", new)
 
     def all_healed(self) -> Self:
-        """Writes have ended; the replicas should converge."""
+        """Add the premise that all faults are healed and writes have ended: the replicas should converge."""
         return self._premise("all faults are healed and nobody writes any more", True)
 
     def at_rest(self, met: bool = True) -> Self:
         return self._premise("at rest", met)
 
     def later(self, seconds: float) -> Self:
-        """The kit looks on for a while, in which nothing happens: a note each second at least."""
+        """Let time pass in which nothing happens but a note each second."""
         while seconds > 0:
             self._waited += min(seconds, 1.0)
             seconds -= 1.0
@@ -532,12 +539,12 @@ class LogHistory:
         return self
 
     def in_vain(self, late: float, within: float = 33.0) -> Self:
-        """A wait of the kit ended without what it waited for, and the kit woke so late meanwhile."""
+        """Add a wait of the kit in vain; the kit woke `late` seconds late during it."""
         self.events.append(Call(**self._now(), op="settles", node="kit", request={"what": "a wait"}))
         return self._answered(len(self.events) - 1, unmet(late, within))
 
     def asleep(self, seconds: float) -> Self:
-        """The host sleeps for a while, in which nothing is recorded."""
+        """Let the host sleep for a while, in which nothing is recorded."""
         self._waited += seconds
         return self
 
@@ -547,14 +554,14 @@ class LogHistory:
 
 
 def unmet(late: float, within: float) -> Settled:
-    """The end of a wait in vain, by a kit that woke so late meanwhile."""
+    """Return the end of a wait in vain, by a kit that woke `late` seconds late during it."""
     return msgspec.convert({"tries": 3, "met": False, "within": within, "late": late}, Settled)
 
 
 def held_on_disk(
     broker: int, *batches: Batch, epochs: tuple[tuple[int, int], ...] | None, start: int = 0
 ) -> HeldReplica:
-    """A replica on disk; None for a missing leader-epoch-checkpoint."""
+    """Return a replica on disk; `epochs` None means that leader-epoch-checkpoint is missing."""
     stored = tuple(
         HeldBatch(
             base_offset=one.base_offset,
@@ -578,7 +585,7 @@ def held_on_disk(
 
 
 def effects_of(fault: str) -> Effects:
-    """Return the effects of the fault of that name around a partition; none for a name that is no fault's."""
+    """Return the effects of the fault of that name around a partition; none if no fault has this name."""
     kind = fault_named(fault)
     if kind is None:
         return Effects()
@@ -592,5 +599,5 @@ def _alive(ids: tuple[int, ...]) -> tuple[Node, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """The value as it comes back from a stored history."""
+    """Return the value in the form of a stored history."""
     return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))

@@ -1,4 +1,4 @@
-"""Pairs of histories: one that a judge turns red, and a near one on which it is silent."""
+"""Pairs of histories: one in which a judge sees a violation, and a similar one without it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FAILED = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
 
 AnyHistory = LogHistory | ProducerHistory | DescriptionHistory
 Pair = tuple[AnyHistory, AnyHistory]
-"""A history that a judge turns red, and a near one on which it is silent."""
+"""A history in which a judge sees a violation, and a similar one without it."""
 
 
 def refused_write() -> Pair:
-    """A write is refused for lack of replicas; then it is read, or another record in its place."""
+    """Refuse a write for lack of replicas; then that write is read, or another record in its place."""
 
     def refuses(value: str) -> LogHistory:
         history = LogHistory().settled(1, 0).produce(1, value, error=Error.NOT_ENOUGH_REPLICAS)
@@ -33,7 +33,7 @@ def refused_write() -> Pair:
 
 
 def lonely_leader() -> Pair:
-    """2 and 3 are down, and 1 acknowledges a write with acks=all, or with acks=1."""
+    """Stop 2 and 3; 1 acknowledges a write with acks=all, or with acks=1."""
 
     def acknowledges(acks: int) -> LogHistory:
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).hit("kill", 2).hit("stop", 3)
@@ -44,7 +44,8 @@ def lonely_leader() -> Pair:
 
 
 def reader_behind_a_truncation() -> Pair:
-    """A reader has all of epoch 0 when 2 is elected uncleanly with its first record; it goes back too little, or as it must."""
+    """Elect 2 uncleanly with only the first record of epoch 0, of which a reader has all; it rewinds too little, or
+    correctly."""
     log = (A, stamped(1, 1, "x"), stamped(1, 2, "y"))
 
     def goes_back(end: int) -> LogHistory:
@@ -60,7 +61,7 @@ def reader_behind_a_truncation() -> Pair:
 
 
 def leaderless_partition() -> Pair:
-    """The only member of the ISR is alive, and is not elected for 40 s, or for 20."""
+    """Leave the only member of the ISR alive but not elected for 40 s, or for 20."""
 
     def waits(seconds: float, leader: int) -> LogHistory:
         history = LogHistory().settled(1, 0).metadata(2, -1, 1, isr=(1,), unfenced=(1, 2)).later(seconds)
@@ -70,7 +71,7 @@ def leaderless_partition() -> Pair:
 
 
 def leader_out_of_the_isr(registered: bool) -> Pair:
-    """1 was alone in the ISR when 2 is elected; or 2 was in it."""
+    """Elect 2 while 1 is alone in the ISR, or while 2 is in it."""
 
     def elects(isr: tuple[int, ...]) -> LogHistory:
         history = LogHistory().settled(1, 0).metadata(2, -1, 1, isr=isr, unfenced=(2, 3)).settled(2, 2, isr=(2,))
@@ -84,7 +85,7 @@ def leader_out_of_the_isr(registered: bool) -> Pair:
 
 
 def acknowledged_and_lost() -> Pair:
-    """1 acknowledges with min.insync.replicas=2; 2, which lost the end of its log or none of it, leads next."""
+    """Acknowledge with min.insync.replicas=2 on 1; then 2 leads, which lost the end of its log, or nothing."""
 
     def leads(*log: object) -> LogHistory:
         history = LogHistory().created(min_insync_replicas="2").settled(1, 0).produce(1, "a", "b", at=0)
@@ -95,7 +96,7 @@ def acknowledged_and_lost() -> Pair:
 
 
 def failed_directory() -> Pair:
-    """One log directory of 1 failed; a replica in another one, or in that one, is refused with a storage error."""
+    """Fail one log directory of 1; a replica in another one, or in that one, is refused with a storage error."""
 
     def refuses(here: bool) -> LogHistory:
         history = LogHistory().settled(1, 0).hit("failed-directory", 1, effects=FAILED, partition="other-0")
@@ -105,7 +106,7 @@ def failed_directory() -> Pair:
 
 
 def reassignment_to_a_dead_broker() -> Pair:
-    """2 is to be replaced by 3, which is down; the reassignment ends before 3 has joined the ISR, or after that."""
+    """Reassign 2's replica to 3, which is down; the reassignment ends before 3 has joined the ISR, or after that."""
 
     def completes(joined: bool) -> LogHistory:
         history = LogHistory().created().settled(1, 0, replicas=OLD, isr=OLD).produce(1, "a", at=0).kill(3)
@@ -118,7 +119,7 @@ def reassignment_to_a_dead_broker() -> Pair:
 
 
 def leader_that_is_no_replica() -> Pair:
-    """One Metadata names a leader that is no replica, or one that is."""
+    """Add Metadata with a leader that is not a replica, or one that is."""
 
     def leads(leader: int) -> LogHistory:
         return LogHistory().metadata(1, leader, 0, isr=(1, leader), replicas=(1, 2))
@@ -127,7 +128,7 @@ def leader_that_is_no_replica() -> Pair:
 
 
 def refused_commit() -> Pair:
-    """A refused commit is fetched, or the offset of another one is."""
+    """Refuse a commit; its offset is fetched, or that of another one."""
 
     def fetches(offset: int, epoch: int) -> LogHistory:
         history = LogHistory().created().settled(1, 0).commit(1, 5, 0, error=Error.STALE_MEMBER_EPOCH)
@@ -137,7 +138,7 @@ def refused_commit() -> Pair:
 
 
 def retried_batch() -> Pair:
-    """A batch that was never answered is sent again; it is in the log twice, or once."""
+    """Send an unanswered batch again; it is in the log twice, or once."""
 
     def retries(at: int, *log: object) -> ProducerHistory:
         history = ProducerHistory().given(tid=None).writes("a", "b", lost="Unanswered").writes("a", "b", at=at)
@@ -147,7 +148,8 @@ def retried_batch() -> Pair:
 
 
 def late_deletion() -> Pair:
-    """A copy of a DeleteTopics by id is granted after the topic was created again; it names the former topic, or the new one."""
+    """Accept a duplicate DeleteTopics by id after the topic was recreated; the id is the former topic's, or the new
+    one's."""
 
     def deletes(id: UUID) -> LogHistory:
         history = LogHistory().created_as(ONE).settled(1, 0).deleted(id=ONE).created_as(TWO).later(10).settled(1, 0)
@@ -157,7 +159,7 @@ def late_deletion() -> Pair:
 
 
 def fetch_by_a_former_id() -> Pair:
-    """A broker that served the new topic serves a Fetch by an id: of the deleted topic, or of the new one."""
+    """Serve a Fetch by the deleted topic's id, or by the new one's, on a broker that has served the new topic."""
 
     def fetches(id: UUID) -> LogHistory:
         history = LogHistory().created_as(ONE).settled(1, 0).deleted(id=ONE).created_as(TWO).settled(1, 0)
@@ -167,7 +169,7 @@ def fetch_by_a_former_id() -> Pair:
 
 
 def former_error() -> Pair:
-    """A batch is refused with an error of former producers, or with one of today."""
+    """Refuse a batch with an error for old producers, or with a current one."""
 
     def refused(error: Error) -> LogHistory:
         return LogHistory().settled(1, 0).produce(1, "a", error=error, producer=Producer(7, 0, 3))
@@ -176,13 +178,13 @@ def former_error() -> Pair:
 
 
 def watermark_above_two_voters() -> Pair:
-    """One voter of three has reached the high watermark, or two have."""
+    """Describe a high watermark that one voter of three has reached, or two."""
     described = DescriptionHistory
     return described().quorum(9, 8, 3, watermark=9), described().quorum(9, 9, 3, watermark=9)
 
 
 def member_ahead() -> Pair:
-    """A member is at the group's epoch, which is not yet assigned, or is."""
+    """Describe a member at the group's epoch, which has no assignment yet, or has one."""
     described = DescriptionHistory
     return described().group(4, assignment=3, epoch=4), described().group(4, assignment=4, epoch=4)
 
@@ -206,4 +208,4 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "majority_reaches_the_high_watermark": watermark_above_two_voters,
     "described_epochs_are_in_order": member_ahead,
 }
-"""Histories of the judges that no planted bug with a schedule turns red, by the judge's function."""
+"""The pairs of the judges that no planted bug with a schedule makes report a violation, by the judge's function."""

@@ -1,6 +1,6 @@
 """A broker for kafka-python's clients, on a port of this machine: it leads and coordinates everything.
 
-It answers as a test says, and else with success, in the words of kafka-python's own protocol classes.
+It answers as a test says, by default with success, in kafka-python's own protocol classes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ TOPIC, PARTITIONS = "topic", (0, 1)
 PRODUCER_ID = 1_000
 
 Otherwise = Callable[[Any], Any]
-"""A request to its response; None closes the connection without one."""
+"""A function from a request to its response; None closes the connection without one."""
 
 
 class FakeBroker:
-    """Broker 1. `otherwise` holds, by the class of a request, answers that come before the usual one, each once."""
+    """A fake broker 1. `otherwise` has, by the class of a request, answers that are each given once before the usual
+    one."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -115,7 +116,7 @@ class FakeBroker:
 
     def _ProduceRequest(self, request: Any) -> Any:
         def produced(topic: str, index: int, records: bytes) -> tuple[int, int]:
-            """The error and the base offset. The last offset delta of a batch is at byte 23."""
+            """Return the error and the base offset. A batch has its last offset delta at byte 23."""
             offset = self._ends[topic, index]
             self._ends[topic, index] += struct.unpack_from(">i", records, 23)[0] + 1
             return 0, offset
@@ -134,7 +135,7 @@ def added(request: Any, error: int) -> Any:
 
 
 def written(request: Any, outcome: Callable[[str, int, bytes], tuple[int, int]]) -> Any:
-    """A response with an error and a base offset for each partition."""
+    """Return a response with an error and a base offset for each partition."""
     Topic = ProduceResponse.TopicProduceResponse
     Partition = Topic.PartitionProduceResponse
 
@@ -151,12 +152,12 @@ def written(request: Any, outcome: Callable[[str, int, bytes], tuple[int, int]])
 
 
 def refused(error: int) -> Otherwise:
-    """Each partition of a Produce is refused."""
+    """Refuse each partition of a Produce."""
     return lambda request: written(request, lambda topic, index, records: (error, -1))
 
 
 def closes(request: Any) -> None:
-    """No answer: the connection ends."""
+    """Give no answer, so that the connection is closed."""
 
 
 HIGHEST: dict[Any, int] = {
@@ -170,7 +171,7 @@ HIGHEST: dict[Any, int] = {
     EndTxnRequest: 3,
     ProduceRequest: 9,
 }
-"""By request, the highest version that is offered."""
+"""The highest version that is offered, by request."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Stored files as the kit before the current schema wrote them."""
+"""Stored files of the schema before the current one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from history.store import frames_of
 
 
 def aged(content: bytes) -> bytes:
-    """The same with the number of the schema before."""
+    """Return the content with the number of the schema before."""
     found = content.replace(b'"schema":%d' % SCHEMA, b'"schema":%d' % (SCHEMA - 1))
     assert found != content
     return found
 
 
 def age_histories(out: Path) -> None:
-    """Every history of a run with the number of the schema before."""
+    """Give every history of a run the number of the schema before."""
     for path in (out / "histories").rglob("*.zst"):
         data = path.read_bytes()
         frames = (data[one.offset : one.offset + one.length] for one in frames_of(path))

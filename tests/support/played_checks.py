@@ -1,4 +1,4 @@
-"""Examples of probes on a fake cluster: run live, and again on what was recorded."""
+"""Examples of probes on a fake cluster, run live and again on their recorded histories."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_of(body: Any, rig: Rig[LogData, Log] = FRESH, *, rows: tuple[str, ...]
 
 
 class Play:
-    """Runs examples of checks on a fake cluster, and again on what was recorded."""
+    """A run of checks' examples on a fake cluster, and again on their recorded histories."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -83,14 +83,14 @@ class Play:
         return outcome, history
 
     def again(self, check: Check, number: int = -1) -> ExampleOutcome:
-        """On the history as read from the file."""
+        """Run the example again on its history, read from the file."""
         history = list(read_histories(self.writer.path))[number]
         bench = Bench(StoredTape(history), COLUMN, Bench.members_of(history.example.members), None)
         return evaluate_check(check, bench, check.parse_inputs(history.example.inputs), history.example.context)
 
 
 def own(observations: Iterable[Observation]) -> list[Observation]:
-    """Those of the check itself, without the laws of every answer."""
+    """Return the observations of the check itself, without those of general laws."""
     return [one for one in observations if one.requirement not in ("GEN-03", "GEN-12")]
 
 

@@ -1,4 +1,4 @@
-"""Histories of producers on one partition, told event by event."""
+"""Histories of producers on one partition, built event by event."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ ID = 7
 """The producer id of histories with one producer."""
 TID = "tid"
 LEGACY, TV2 = 4, 5
-"""Versions of EndTxn."""
+"""The versions of EndTxn of the two transaction protocols."""
 
 
 def written(
     offset: int, *values: str, epoch: int = 0, sequence: int = 0, id: int = ID, in_transaction: bool = False
 ) -> Batch:
-    """A producer's batch, as the leader of epoch 0 has it."""
+    """Return a producer's batch in the log of the leader of epoch 0."""
     return msgspec.structs.replace(
         stamped(0, offset, *values, producer=Producer(id, epoch, sequence)), transactional=in_transaction
     )
 
 
 def marker(offset: int, committed: bool, *, epoch: int = 0, id: int = ID) -> Batch:
-    """The end of a transaction in the log."""
+    """Return the control batch that ends a transaction."""
     type = ControlType.COMMIT if committed else ControlType.ABORT
     record = Record(offset, 1, None, None, control_type=type, coordinator_epoch=0)
     made = stamped(0, offset, "marker", control=True, producer=Producer(id, epoch, -1))
@@ -57,7 +57,7 @@ def marker(offset: int, committed: bool, *, epoch: int = 0, id: int = ID) -> Bat
 
 
 def stories(history: ProducerHistory) -> Together:
-    """The stories of its transactional ids and partitions."""
+    """Return the stories of the history's transactional ids and partitions."""
     types = (TransactionStory, PartitionStory)
     reading = Reading(history.example, types)
     reading.feed(history.events)
@@ -65,10 +65,10 @@ def stories(history: ProducerHistory) -> Together:
 
 
 class ProducerHistory(LogHistory):
-    """The same for a partition that broker 1 leads at epoch 0, and a coordinator on broker 2."""
+    """A history of producers, on a partition that broker 1 leads in epoch 0, with a coordinator on broker 2."""
 
     def __init__(self, **configs: str) -> None:
-        """`configs` are settings of the topic, written with underscores for dots."""
+        """Create the topic; `configs` are its settings, written with underscores for dots."""
         super().__init__()
         self.created(**configs).settled(1, 0)
 
@@ -84,7 +84,7 @@ class ProducerHistory(LogHistory):
         by: int = 2,
         lost: bool = False,
     ) -> Self:
-        """InitProducerId of a broker, with the id and epoch that were sent; with an error none is given."""
+        """Add InitProducerId with the id and epoch that were sent; an answer with an error has none."""
         call = self._asked(by, "init_producer_id", tid, producer_id=sent[0], producer_epoch=sent[1])
         if lost:
             return self._lost(call)
@@ -95,7 +95,7 @@ class ProducerHistory(LogHistory):
         return self._answered(call, answer)
 
     def raises_epoch(self, first: int, last: int, *, given: int | None = None, lost: bool = False) -> Self:
-        """InitProducerId once for each epoch, from the first on; `given` is the epoch of the last answer."""
+        """Add InitProducerId once for each epoch from `first` on; `given` is the epoch of the last answer."""
         call = self._asked(2, "bump_epochs", TID, ID, first, last - first)
         if lost:
             return self._lost(call)
@@ -106,7 +106,7 @@ class ProducerHistory(LogHistory):
         return self._answered(call, answer)
 
     def refuses_id(self, error: Error) -> Self:
-        """InitProducerId of a new instance is refused."""
+        """Add a refused InitProducerId of a new instance."""
         call = self._asked(2, "init_producer_id", TID, producer_id=-1, producer_epoch=-1)
         answer = InitProducerIdAnswer(version=5, throttle_time_ms=0, error=error, producer_id=-1, producer_epoch=-1)
         return self._answered(call, answer)
@@ -123,7 +123,7 @@ class ProducerHistory(LogHistory):
         lost: str = "",
         version: int = 11,
     ) -> Self:
-        """Produce with acks=all; `lost` is the kind of error by which its outcome is unknown."""
+        """Add Produce with acks=all; `lost` is the kind of error that leaves its outcome unknown."""
         made = batch(*(one.encode() for one in values), timestamp=1, **Producer(id, epoch, sequence).fields)
         made = msgspec.structs.replace(made, transactional=tid is not None)
         call = self._asked(1, "produce", TOPIC, 0, made, transactional_id=tid)
@@ -136,7 +136,7 @@ class ProducerHistory(LogHistory):
     def adds(
         self, *, epoch: int = 0, error: Error = Error.NONE, id: int = ID, version: int = 3, lost: bool = False
     ) -> Self:
-        """AddPartitionsToTxn."""
+        """Add AddPartitionsToTxn."""
         call = self._asked(2, "add_partitions_to_txn", TID, id, epoch, [(TOPIC.name, 0)])
         if lost:
             return self._lost(call)
@@ -145,7 +145,7 @@ class ProducerHistory(LogHistory):
         return self._answered(call, answer)
 
     def adds_offsets(self, *, epoch: int = 0, error: Error = Error.NONE, id: int = ID, group: str = "g") -> Self:
-        """AddOffsetsToTxn."""
+        """Add AddOffsetsToTxn."""
         call = self._asked(2, "add_offsets_to_txn", TID, id, epoch, group)
         return self._answered(call, AddOffsetsToTxnAnswer(version=4, throttle_time_ms=0, error=error))
 
@@ -160,7 +160,7 @@ class ProducerHistory(LogHistory):
         error: Error = Error.NONE,
         version: int = 4,
     ) -> Self:
-        """TxnOffsetCommit, of a `member` of the group with its epoch or generation."""
+        """Add TxnOffsetCommit of a `member` of the group with its epoch or generation."""
         named = {"member_id": member[0], "generation_id_or_member_epoch": member[1], "group_instance_id": instance}
         call = self._asked(3, "txn_offset_commit", TID, group, ID, epoch, [NewOffset(TOPIC, 0, offset)], **named)
         one = TxnOffsetResult(version=version, topic=TOPIC.name, partition=0, error=error)
@@ -177,7 +177,7 @@ class ProducerHistory(LogHistory):
         id: int = ID,
         lost: bool = False,
     ) -> Self:
-        """EndTxn, with the id and epoch that it answered for the next transaction."""
+        """Add EndTxn; the answer has the id and epoch of the next transaction."""
         call = self._asked(2, "end_txn", TID, id, epoch, committed=committed, version=version)
         if lost:
             return self._lost(call)
@@ -187,12 +187,12 @@ class ProducerHistory(LogHistory):
         return self._answered(call, answer)
 
     def expires(self) -> Self:
-        """Brokers forget producers without an open transaction."""
+        """Let so much time pass that brokers forget producers without an open transaction."""
         effects = Effects(forgets_producers=True, every_partition=True)
         return self.hit("forget-producers", 1, 2, 3, effects=effects).heal("forget-producers", 1, 2, 3)
 
     def reads(self, *batches: Batch, broker: int = 1, lso: int | None = None, start: int = 0) -> Self:
-        """All that the leader holds; the high watermark is its log end."""
+        """Add a Fetch of the leader's whole log; the high watermark is its log end."""
         end = batches[-1].last_offset + 1 if batches else start
         return self.whole(broker, *batches, epoch=0, hw=end, lso=end if lso is None else lso, start=start)
 
@@ -200,7 +200,7 @@ class ProducerHistory(LogHistory):
         return self.all_healed().at_rest()
 
     def describes(self, state: str, epoch: int = 0, *, id: int = ID) -> Self:
-        """DescribeTransactions."""
+        """Add DescribeTransactions."""
         call = self._asked(2, "describe_transaction", TID)
         answer = DescribedTransaction(
             version=0,
@@ -216,7 +216,7 @@ class ProducerHistory(LogHistory):
         return self._answered(call, answer)
 
     def knows(self, broker: int, *known: tuple[int, int, int, int]) -> Self:
-        """DescribeProducers: id, epoch, last sequence and first offset of the open transaction."""
+        """Add DescribeProducers: id, epoch, last sequence and the first offset of the open transaction."""
         states = tuple(
             ProducerState(
                 producer_id=id,

@@ -1,4 +1,4 @@
-"""A distribution whose jars call themselves another version: what a vendor or a build of trunk looks like."""
+"""A distribution whose jars state another version, like a vendor's or a build of trunk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VERSION_FILE = "kafka/kafka-version.properties"
 
 
 def relabelled(home: Path, version: str, jar_version: str) -> Path:
-    """The released jars of `version` in `home`, a folder that is made, under the name `jar_version`."""
+    """Copy the released jars of `version` to the new folder `home`, under the name `jar_version`; return the folder."""
     libs = home / "libs"
     libs.mkdir(parents=True)
     for jar in maven.jar_directory(version, discard_progress).glob("*.jar"):

@@ -12,7 +12,7 @@ from tests.support.helper_program import helper_command
 
 
 class RelayProcess:
-    """A relay for some peers' ids; `ports` are those for nodes, by id."""
+    """A relay for some peers' ids; `ports` are the ports for nodes, by id."""
 
     def __init__(self, scratch: Path, ids: Sequence[int]) -> None:
         self.ports = {id: _free_port() for id in ids}
@@ -31,7 +31,7 @@ class RelayProcess:
 
 
 def _free_port() -> int:
-    """A port that is free, as is the one for the kit's connections."""
+    """Return a free port; the port for the kit's connections is free, too."""
     while True:
         with socket.socket() as node, socket.socket() as kit, suppress(OSError, OverflowError):
             node.bind(("127.0.0.1", 0))
@@ -40,7 +40,7 @@ def _free_port() -> int:
 
 
 def _relays(port: int) -> bool:
-    """True if it joins a node's connection with one of the kit's; both are closed then."""
+    """True if the relay joins a node's connection with one of the kit's; both are closed then."""
     try:
         node = socket.create_connection(("127.0.0.1", port), timeout=5)
     except ConnectionRefusedError:

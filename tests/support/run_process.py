@@ -16,7 +16,7 @@ sys.stdin.read()
 
 @contextmanager
 def another_process(*run_id: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A process that holds a run until it is killed; with the run's id."""
+    """Yield a run's id, and the process that holds the run until it is killed."""
     command = [sys.executable, "-c", _HOLD, *run_id]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Evidence of a made-up violation, written by the kit's own writer, for a cluster that is only data."""
+"""Evidence of a made-up violation, written by the kit's own writer, for a cluster that exists only as data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DISKS = {
     "broker-1": {f"{PARTITION}/leader-epoch-checkpoint": b"0\n1\n3 0\n", f"{PARTITION}/{0:020d}.log": b""},
     "broker-2": {"replication-offset-checkpoint": b"0\n0\n"},
 }
-"""Files as copied from the brokers' disks."""
+"""The files that were copied from the brokers' disks."""
 
 
 class FakeNode:
@@ -60,7 +60,8 @@ class FakeTranscript:
 
 
 class FakeCluster:
-    """Frames and logs are given, or of a hundred and of five seconds ago, and one line a node."""
+    """A cluster with given frames and logs; by default there are two frames, a hundred and five seconds old, and a log
+    line per node."""
 
     def __init__(
         self, trouble: bool = False, entries: list[TranscriptEntry] | None = None, logs: Mapping[str, str] = {}
@@ -87,7 +88,7 @@ def step(history: LogHistory, kind: str, **parameters: Any) -> None:
 
 
 def zombie() -> LogHistory:
-    """A leader is cut off, its successor takes over at epoch 4, and then answers a request that still names epoch 3."""
+    """Cut off a leader; its successor takes over in epoch 4, then answers a request with epoch 3."""
     history = LogHistory()
     step(history, "produce", on="strict-0", acks=-1)
     history.settled(leader=1, epoch=3).produce(1, "a", "b", at=0)
@@ -101,7 +102,7 @@ def zombie() -> LogHistory:
 
 
 def shown_by(history: LogHistory) -> list[int]:
-    """The leader, and the answer that should have been refused."""
+    """Return the events that show the leader and the answer that should have been an error."""
     fetches = [e.n for e in history.events if isinstance(e, Call) and e.op == "fetch"]
     return [fetches[-1] + 1]
 
@@ -113,7 +114,8 @@ def standing_of(cluster: FakeCluster) -> Standing:
 def write_zombie(
     run: Path, detail: str = "broker-2 answered a fetch at epoch 3, which it had passed"
 ) -> tuple[str, list[int]]:
-    """An evidence folder of ROW on 4.3.1 below `run`: its path relative to that, and the events that show it."""
+    """Write an evidence folder of ROW on 4.3.1; return its path relative to `run`, and the events that show the
+    violation."""
     story = zombie()
     history = History(example=story.example, events=story.events, end=End(example="e-1", outcome="judged"))
     events = shown_by(story)
@@ -134,7 +136,7 @@ def write_zombie(
 
 
 def _frames(history: History, began: float) -> list[TranscriptEntry]:
-    """A frame for each request and each answer."""
+    """Return a frame for each request and each answer."""
     frames = []
     for number, (call, answer) in enumerate(history.answered_calls()):
         api, node = call.op.title().replace("_", ""), call.node

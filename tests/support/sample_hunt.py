@@ -1,4 +1,4 @@
-"""Samples of a hunt: violations as its rounds see them, and its state."""
+"""Samples of a hunt: violations that its rounds see, and its state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.fake_hunt_run import CASES, CHECK, ROW, FakeRun, column_of, p
 def seen(
     number: int = 1, version: str = "3.9.2", *, schedule: list[dict[str, Any]] | None = None, **sighting: Any
 ) -> Seen:
-    """A violation of ROW in round `number`, seen in 4 of 5 replays."""
+    """Return a violation of ROW in round `number`, seen in 4 of 5 replays."""
     facts: dict[str, Any] = {"case": CASES[ROW], "seen": 4, "tries": 5} | sighting
     return Seen(
         row=ROW,
@@ -33,7 +33,7 @@ def found(number: int = 1, version: str = "3.9.2", **sighting: Any) -> HuntFindi
 
 
 def hunt_of(*columns: str, findings: list[HuntFinding] | None = None, **fields: Any) -> Hunt:
-    """A round on each of these columns, in one night."""
+    """Return a hunt with a round on each of these columns, in one night."""
     rounds = [
         Round(
             number=n, night=0, column=column, selection=["--kafka-version", column], options=[], seed=100 + n, minutes=6.0,
@@ -45,7 +45,7 @@ def hunt_of(*columns: str, findings: list[HuntFinding] | None = None, **fields: 
 
 
 def write_round(folder: Path, *words: str) -> None:
-    """The output of a round `r1` on 4.3.1, as the words of the fake say."""
+    """Write the output of a round `r1` on 4.3.1, as FAKE_HUNT would say it."""
     given = ["--kafka-version", "4.3.1", "--conformance-run", "r1", "--conformance-out", str(folder)]
     run = FakeRun(parser().parse_args(given), list(words))
     run.round()

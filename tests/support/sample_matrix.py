@@ -1,4 +1,4 @@
-"""Matrices for the tests of what is shown, built without Spark."""
+"""Matrices for the tests of reports, built without Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def intake(*versions: str, complete: bool = True, **header: Any) -> Intake:
 
 
 def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, Any]:
-    """A line of the table of cases, at a probe's floor unless told otherwise."""
+    """Return a line of the table of cases, by default at a probe's floor."""
     given = {
         "held": 5,
         "violated": 0,
@@ -75,20 +75,21 @@ def violation(version: str, row: str = ROW, **fields: Any) -> dict[str, Any]:
 
 
 def matrix(pooled: Pooled, *versions: str, deviations: list[Deviation] | None = None, **header: Any) -> Matrix:
-    """The matrix of pooled tables; unless told otherwise each violated case is broken in one way, by an example without deeds."""
+    """Return the matrix of pooled tables. By default each violated case is broken in one way, by an example without
+    steps or faults."""
     ways = pooled.ways or [way(line) for line in pooled.cases if line["violated"]]
     whole = msgspec.structs.replace(pooled, ways=ways)
     return build_matrix(shipped_rows(), intake(*versions, **header), whole, deviations or [])
 
 
 def way(line: dict[str, Any] | Row, detail: str = "", *deeds: str) -> dict[str, Any]:
-    """A way in which a cell is broken, in the case of this line."""
+    """Return a way in which a cell is broken, in the case of this line."""
     kept = {name: line[name] for name in ("kafka_version", "requirement", "case")}
     return {**kept, "detail": detail, "deeds": [*deeds]}
 
 
 def known_deviation(row: str = ROW, **fields: Any) -> Deviation:
-    """A known deviation of all cases of a row since 4.3, unless told otherwise."""
+    """Return a known deviation, by default of all cases of a row since 4.3."""
     cases = tuple(each.id for each in shipped_rows()[row].cases)
     return Deviation(**{"requirement": row, "versions": ("4.3..",), "reason": "r", "cases": cases} | fields)
 

@@ -1,4 +1,5 @@
-"""The output directory of a run, as workers leave it: histories that judges can be asked about, and shards that say the same."""
+"""The output directory of a run, as workers leave it: histories that can be judged again, and shards that agree with
+them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ EXAMPLES = 17
 
 
 def write_run(out: Path) -> Path:
-    """One worker with most examples, on two columns; small ones; one that was killed within an example."""
+    """Write the output of one worker with most examples, on two columns, of small ones, and of one killed within an
+    example."""
     _worker(out, "gw0", [_example(f"gw0-{n}", COLUMNS[n % 2], n) for n in range(12)])
     for small in range(1, 4):
         _worker(out, f"gw{small}", [_example(f"gw{small}-0", COLUMNS[small % 2], 100 + small)])
@@ -43,7 +45,7 @@ def _example(name: str, column: Column, seed: int) -> History:
 
 
 def _worker(out: Path, worker: str, examples: list[History]) -> None:
-    """Histories of one worker, and a shard for each column of what the judges say of them."""
+    """Write the histories of one worker, and for each column a shard with the judges' observations."""
     with HistoryWriter(out / "histories" / RUN / f"{worker}.jsonl.zst") as writer:
         for one in examples:
             for line in (one.example, *one.events, *([one.end] if one.end else [])):

@@ -27,7 +27,7 @@ RANGES = {"Fetch": 17, "InitProducerId": 5, "ListOffsets": 10, "OffsetForLeaderE
 
 
 class ShardBuilder:
-    """Collects the lines of one shard; every method adds one line."""
+    """A builder of one shard, whose methods add a line each."""
 
     def __init__(self, shard: str, version: str = "4.3.1", **header: Any) -> None:
         self.shard = shard
@@ -55,7 +55,7 @@ class ShardBuilder:
         self.lines.append(kind(shard=self.shard, n=len(self.lines), **fields))
 
     def observe(self, row: str, case: str, result: Result = "held", count: int = 5, **fields: Any) -> ShardBuilder:
-        """`count` observations with as many distinct inputs and examples."""
+        """Add `count` observations with as many distinct inputs and examples."""
         for number in range(count):
             given = {
                 "check": f"check-{row}",
@@ -66,7 +66,7 @@ class ShardBuilder:
         return self
 
     def satisfy(self, row: Requirement) -> ShardBuilder:
-        """Enough for every case of a row."""
+        """Add enough observations for every case of a row."""
         for case in row.cases:
             self.observe(row.id, case.id, count=30, lived=["kill"])
         return self.end_check(row.id)
@@ -104,10 +104,10 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
 
 
 def all_checks() -> dict[str, list[str]]:
-    """A header's `checks` as if the kit had one check for each row."""
+    """Return a header's `checks` of a kit with one check for each row."""
     return {row.id: [f"check-{row.id}"] for row in shipped_rows()}
 
 
 def selecting(label: str) -> list[str]:
-    """The options of a sample column: an image that the label names, or a version."""
+    """Return the options of a sample column: the image that its label names, or its version."""
     return ["--kafka-image", f"kafka:{label}"] if "@" in label else ["--kafka-version", label]

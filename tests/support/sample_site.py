@@ -1,4 +1,4 @@
-"""A small site with a violation to look into: three versions, one of them broken, and its evidence beside it."""
+"""A small site with a violation: three versions, one of them broken, and the evidence beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sample(msgspec.Struct):
 
 
 def build(run: Path) -> Path:
-    """Evidence below `run`, and the site in `run/matrix`; returns the site's folder."""
+    """Write evidence below `run` and the site in `run/matrix`; return the site's folder."""
     path, events = write_zombie(run)
     merged: Any = Sample(matrix=_matrix(path, events), insights=_insights())
     return write_site(merged, shipped_rows(), run / "matrix", run).parent

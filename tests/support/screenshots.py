@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.browser import DESKTOP, Page, Site, chromium
 
 ROWS = 14
-"""Rows of the matrix that are in the picture."""
+"""The number of rows of the matrix in the picture."""
 SCALE = 2
 
 
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
 
 
 def take(page: Page, bottom: float, target: Path) -> None:
-    """From the top of the page down to there."""
+    """Take a picture from the top of the page down to `bottom`."""
     clip = {"x": 0, "y": 0, "width": DESKTOP[0], "height": bottom}
     page.screenshot(path=target, full_page=True, clip=clip)  # type: ignore[arg-type]
     print(target)

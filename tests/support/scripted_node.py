@@ -25,7 +25,7 @@ Script = Callable[[socket.socket, Asked], None]
 
 @contextlib.contextmanager
 def scripted_node(schemas: Schemas, script: Script) -> Iterator[int]:
-    """Calls `script` for each request; yields the port. Closing the socket that it gets ends the connection."""
+    """Call `script` for each request; yield the port. `script` may close its socket to end the connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_accept, args=(server, schemas, script))
         thread.start()

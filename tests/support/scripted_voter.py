@@ -1,7 +1,7 @@
 """A Raft voter in memory for the rig of the frozen voter, with requests to scripted peers, a disk and a clock.
 
-It keeps the rules of KIP-595 that the probes of that rig judge, except those that `bugs` name. Time passes only while something
-waits; `lag` is the time that each message takes.
+It keeps the rules of KIP-595 that the probes of that rig check, except those in `bugs`. Time passes only during waits;
+each message takes `lag`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TIMEOUT = REQUEST_TIMEOUT / 1000
 
 
 class Voter:
-    """The voter: `call` is a request to it, `receive` and `reply` are those that it sends to its peers."""
+    """The voter: `call` sends it a request; `receive` and `reply` handle the requests that it sends to its peers."""
 
     def __init__(self, bugs: frozenset[str], lag: float = 0.001) -> None:
         self.bugs = bugs
@@ -424,7 +424,7 @@ class VoterCluster:
 def on_voter(
     check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any
 ) -> ExampleOutcome:
-    """One example of a probe on such a voter, after its rig was prepared."""
+    """Run one example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
     context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))
     return evaluate_check(check, _bench(cluster, check, case), inputs, context)

@@ -16,7 +16,7 @@ from fixtures.waiting import eventually
 
 WORKERS = ("one", "two")
 WITHIN = 600.0
-"""Seconds that a start or a job may take on a machine that has much else to do; none of them is waited for idly."""
+"""The most seconds that a start or a job may take on a busy machine."""
 
 _SPARK = Path(pyspark.__file__).parent
 _MASTER = re.compile(r"spark://127\.0\.0\.1:\d+")
@@ -43,7 +43,7 @@ class Cluster:
         self._folder = folder
 
     def submit(self, code: Path, script: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """`spark-submit` with the code as a zip, from a folder where none of it lies."""
+        """Run `spark-submit` with the code as a zip, in a folder without the code."""
         settings = [part for name, value in _SUBMITTED.items() for part in ("--conf", f"{name}={value}")]
         command = [_SPARK / "bin" / "spark-submit", "--master", self.master, *settings, "--py-files", code, script]
         return subprocess.run(
@@ -52,7 +52,7 @@ class Cluster:
         )  # fmt: skip
 
     def tasks(self) -> dict[str, dict[str, int]]:
-        """Tasks that executors of each worker have finished, by application."""
+        """Count the tasks that executors of each worker have finished, by application."""
         return {worker: dict(sorted(self._finished(worker))) for worker in WORKERS}
 
     def _finished(self, worker: str) -> Iterator[tuple[str, int]]:
@@ -62,7 +62,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """Its processes are ended at the end."""
+    """Yield a started cluster; end its processes afterwards."""
     with ExitStack() as stack:
         master = stack.enter_context(_process(folder / "master.log", "master.Master", _MASTER))
         for name in WORKERS:
@@ -73,7 +73,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 @contextmanager
 def _process(output: Path, name: str, ready: re.Pattern[str], *arguments: str) -> Iterator[str]:
-    """A process of one of Spark's classes (`spark-class` becomes it), and what it says when it is ready."""
+    """Run one of Spark's classes (`spark-class` execs it); yield its line that says it is ready."""
     command = [str(_SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
     command += ["--port", "0", "--webui-port", "0", *arguments]
     with output.open("wb") as file:

@@ -1,6 +1,7 @@
 """Stored examples of a smoke run of unmodified releases, in `tests/stored`: one of each check, and enough for most judges.
 
-`./kit python -m tests.support.stored_run OUT` selects those of the checks in OUT again, from the histories of that run.
+`./kit python -m tests.support.stored_run OUT` selects the examples of the checks in OUT again, from the histories of
+that run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from history.store import read_histories
 
 FOLDER = Path(__file__).parents[1] / "stored"
 MOST_BYTES = 3_000_000
-"""The largest example that is kept, as JSON."""
+"""The most bytes of JSON in an example that is kept."""
 
 
 def stored_examples() -> Iterator[History]:
@@ -31,7 +32,7 @@ def stored_examples() -> Iterator[History]:
 
 
 def observed_by(history: History) -> list[Observation]:
-    """The observations of all judges that apply to the column of the example."""
+    """Return the observations of all judges that apply to the column of the example."""
     judging = Judging(JUDGES, history.example)
     judging.feed(history.events)
     facts = Facts(version=history.example.column, ranges=history.example.ranges)
@@ -59,7 +60,7 @@ def select(out: Path) -> None:
 
 
 def _examples(path: Path) -> Iterator[tuple[History, bytes]]:
-    """Examples that were judged, each with its lines: schedules and events as JSON."""
+    """Yield judged examples, each with its lines: schedules and events as JSON."""
     for history in read_histories(path):
         if history.end is not None and history.end.outcome == "judged":
             lines = [history.example, *history.events, history.end]

@@ -1,4 +1,4 @@
-"""Recognises the text of a Python structure, which no sentence for people may have."""
+"""The recognition of Python structures in text, which no sentence for people may have."""
 
 import re
 from collections.abc import Iterable
@@ -30,10 +30,10 @@ def _names() -> re.Pattern[str]:
 
 
 def structures(text: str) -> list[str]:
-    """Return what in a text is written as Python writes a structure."""
+    """Return the parts of a text that look like Python structures."""
     return [one.group() for pattern in (_TEXTS, _names()) for one in pattern.finditer(text)]
 
 
 def with_structures(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the texts that have any, each with what they have."""
+    """Return the texts with such parts, each with its parts."""
     return {text: found for text in texts if (found := structures(text))}

@@ -15,7 +15,7 @@ from tests.support import filled
 
 Plain = dict[str, Any]
 Asked = tuple[str, int, int, Sequence[Any], Sequence[Plain]]
-"""Operation, broker, version, items and the parts of the answer."""
+"""The operation, the broker, the version, the items and the parts of the answer."""
 
 ID, NO_ID = "3310cd9c-e2ad-4eb0-87e6-b47a5e2dd975", "92ae2215-b094-477b-8c61-1878e98f577e"
 MEMBERS = [{"name": f"broker-{id}", "id": id, "role": "broker"} for id in (1, 2)]
@@ -36,7 +36,7 @@ def topic(name: str = "a", error: int = 0, **changed: Any) -> Plain:
 
 
 def of(index: int, error: int = 0, *, about: Plain = A, by_id: bool = False, **fields: Any) -> Plain:
-    """A partition in an answer."""
+    """Return a partition of an answer."""
     named = {"topic": None, "topic_id": about["id"]} if by_id else {"topic": about["name"], "topic_id": None}
     return {**named, "partition": index, "error_code": error, "top_level_error": 0, **fields}
 
@@ -64,7 +64,8 @@ def wanted(index: int, about: Plain = A, limit: int = 4096) -> Plain:
 
 
 class SweepHistory:
-    """A sweep of two brokers and a topic that they replicate; `moved` is what a broker describes of partition 0 at its end."""
+    """A sweep over two brokers and a topic that they replicate; `moved` is a broker's last description of partition
+    0."""
 
     def __init__(self) -> None:
         self.events: list[AnyEvent] = []
@@ -115,7 +116,7 @@ class SweepHistory:
 
 
 def swept(*asked: Asked) -> SweepHistory:
-    """The first of the requests comes again at the end: it is the batch in the highest version."""
+    """Add a sweep. Its first request, the batch in the highest version, is repeated at the end."""
     history = SweepHistory().begun()
     for one in (*asked, asked[0]):
         history.ask(*one)
@@ -123,5 +124,5 @@ def swept(*asked: Asked) -> SweepHistory:
 
 
 def offsets(version: int, *parts: Plain, broker: int = 1) -> Asked:
-    """ListOffsets of those partitions."""
+    """Return ListOffsets of those partitions."""
     return "list_offsets_many", broker, version, [query(part["partition"], part["topic"]) for part in parts], parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Unwritten:
-    """A writer of histories that keeps nothing: the tape has it all."""
+    """A writer of histories that keeps nothing, since the tape has it all."""
 
     def write(self, line: object) -> None:
-        """Nothing."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Typed calls to a real broker: a tap that checks their answers, topics that are ready, and the versions to try."""
+"""Typed calls to a real broker: a tap that checks answers, topics that are ready, and the versions to try."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Checking:
-    """A tap that holds each answer to what a tap may expect of it."""
+    """A tap that asserts, for each answer, what every tap may rely on."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
