@@ -29,7 +29,13 @@ class DescriptionHistory:
     def quorum(self, *ends: int, watermark: int, epoch: int = 4, voters: tuple[int, ...] = VOTERS) -> Self:
         """Add the leader's DescribeQuorum, with the voters' log ends."""
         ended = [{"replica_id": id, "log_end_offset": end} for id, end in zip(voters, ends, strict=True)]
-        answer = {"leader_id": 101, "leader_epoch": epoch, "high_watermark": watermark, "current_voters": ended}
+        answer = {
+            "leader_id": 101,
+            "leader_epoch": epoch,
+            "high_watermark": watermark,
+            "current_voters": ended,
+            "observers": [],
+        }
         about = {"topic": METADATA_TOPIC, "partition": 0}
         return self._describe("controller-101", "describe_quorum", about, about | answer)
 
