@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
+from protocol.errors import KitError
 from protocol.log import EpochAndOffset
 from protocol.messages import Operation
 
@@ -115,6 +116,42 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False):
     value: bytes | None
 
 
+class File(msgspec.Struct, frozen=True):
+    """A file from a node's data directory; `content` is None if it does not exist."""
+
+    content: bytes | None
+
+    @property
+    def text(self) -> str:
+        if self.content is None:
+            raise KitError("the file was not there when it was read")
+        return self.content.decode()
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A request to a scripted peer; `body` is plain JSON data, `number` identifies it for an answer."""
+
+    number: int
+    peer: int
+    api: str
+    version: int
+    body: dict[str, Any]
+    at: float
+    """The arrival time, in seconds of the kit's monotonic clock."""
+
+    @property
+    def partition(self) -> dict[str, Any]:
+        """The single partition in a raft request."""
+        found: dict[str, Any] = self.body["topics"][0]["partitions"][0]
+        return found
+
+
+class Mail(msgspec.Struct, frozen=True):
+    """A received request to a peer, or None if none came in time."""
+
+    received: Received | None
+
+
 class Poll(Operation[Polled], frozen=True):
     within_ms: int
 
@@ -183,3 +220,17 @@ class ReadRegistrations(Operation[RegistrationHistories], frozen=True):
     op: ClassVar[str] = "registrations"
 
     partitions: Sequence[tuple[str, int]]
+
+
+class ReadFile(Operation[File], frozen=True):
+    """A read of a file below a node's data directory."""
+
+    path: str
+
+
+class ReceiveRequest(Operation[Mail], frozen=True):
+    """A wait for a request to the scripted peers: to one of them or (if `peer` is None) to any."""
+
+    op: ClassVar[str] = "receive"
+
+    peer: int | None

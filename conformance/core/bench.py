@@ -42,7 +42,16 @@ from fixtures.wire import NodeClient, Unanswered
 from fixtures.wire.retriable import error_of
 from history.due import Due
 from history.events import Ended
-from history.readings import HeldReplicas, ReadDisks, ReadRegistrations, ReadWord, RegistrationHistories, Word
+from history.readings import (
+    File,
+    HeldReplicas,
+    ReadDisks,
+    ReadFile,
+    ReadRegistrations,
+    ReadWord,
+    RegistrationHistories,
+    Word,
+)
 from history.shards import Column
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -54,18 +63,6 @@ A = TypeVar("A", bound=Answer)
 
 ClientKey = tuple[str, bool, str]
 """A client's key: its node's name, True if for the controller listener, and its purpose (empty if lent)."""
-
-
-class File(msgspec.Struct, frozen=True):
-    """A file from a node's data directory; `content` is None if it does not exist."""
-
-    content: bytes | None
-
-    @property
-    def text(self) -> str:
-        if self.content is None:
-            raise KitError("the file was not there when it was read")
-        return self.content.decode()
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -300,7 +297,7 @@ class Bench:
             except FileNotFoundError:
                 return File(None)
 
-        return self.tape.call(name, "read_file", {"path": path}, File, read)
+        return self.tape.call(name, ReadFile.op, {"path": path}, File, read)
 
     def metric(self, name: str, metric: str) -> dict[str, Any] | None:
         """Return the attributes of a node's MBean, on a topology with `metrics`; None if it has no such MBean."""

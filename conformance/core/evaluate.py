@@ -19,6 +19,7 @@ from conformance.judging.due import hindrance
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
 from conformance.judging.judge import Judge, Judged, judge_apart
 from conformance.judging.log.story import PartitionStory
+from conformance.judging.quorum.story import QuorumStory
 from conformance.judging.reading import Reading
 from conformance.judging.sentences import promise, sentence
 from conformance.judging.situations import situation_of
@@ -26,6 +27,7 @@ from fixtures.spending import spending
 from history.events import History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
+from history.subjects import Subject
 from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
@@ -259,7 +261,9 @@ def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
     if is_calm(history.events):
         return []
-    reading = Reading(history.example, [PartitionStory])
+    kinds = (PartitionStory, QuorumStory)
+    reading = Reading(history.example, kinds)
     reading.feed(history.events)
-    partitions = {story.name: story.changed_by or () for story in reading.stories(PartitionStory)}
-    return Lived(history, reading.timeline, partitions).through((), by)
+    stories = (story for kind in kinds for story in reading.stories(kind))
+    changed = {Subject(story.kind, story.name): story.changed_by or () for story in stories}
+    return Lived(history, reading.timeline, changed).through((), by)

@@ -7,7 +7,7 @@ from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.judging import patch_releases
-from conformance.judging.judges import JUDGES
+from conformance.judging.judges import JUDGES, rows_about
 from fixtures.cluster import Topology
 
 AnyCheck = Check | AnyMachine
@@ -61,8 +61,11 @@ def observed_by_all() -> tuple[str, ...]:
 
 
 def observed_by(check: AnyCheck) -> list[str]:
-    """Return the rows that a check observes: its own, those at which it aims, and those at which no check aims."""
-    return [*check.rows, *observed_by_all()]
+    """Return the rows that a check observes: its own, those at which it aims, those at which no check aims, and on a cluster
+    with several voters those of the quorum."""
+    clusters = (check.topology, *check.topologies) if isinstance(check, MachineCheck) else (check.topology,)
+    of_quorum = rows_about("quorum") if any(one.has_several_voters for one in clusters) else ()
+    return [*dict.fromkeys([*check.rows, *observed_by_all(), *of_quorum])]
 
 
 def checks_by_row() -> dict[str, list[str]]:
@@ -84,13 +87,14 @@ def own_checks() -> dict[str, list[str]]:
 
     These are the probes and schedules that name the row and, if it is a property or no check names it, the machines
     whose histories show it; if there is none, all that see it. A law at which no check aims has all machines, which
-    draw any situation.
+    draw any situation; no machine aims at the quorum.
     """
+    of_quorum = {*rows_about("quorum")}
     rows: dict[str, list[str]] = {}
     for row, ids in checks_by_row().items():
         seeing = [every_check()[id] for id in ids if id in every_check()]
         named = [check.id for check in seeing if isinstance(check, Check) and row in check.own_rows]
-        machines = [check.id for check in seeing if isinstance(check, MachineCheck)]
+        machines = [check.id for check in seeing if isinstance(check, MachineCheck) and row not in of_quorum]
         own = named + machines if shipped_rows()[row].kind == "property" else named or machines
         rows[row] = own or ids
     return rows

@@ -6,11 +6,11 @@ there: its leader, coordinator or quorum leader is another one or a new process,
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
 from history.events import Answer, AnyEvent, Call, Fault, History
-from history.subjects import QUORUM, Subject, subjects, subjects_of
+from history.subjects import Subject, subjects, subjects_of, topics_of
 
 
 class Change(NamedTuple):
@@ -52,10 +52,10 @@ def _first_change(timeline: Timeline, fault: WitnessedFault, changes: Sequence[C
 
 
 class Lived:
-    """The faults that observations of one history lived through. `partitions` are the changes of each partition, by its name."""
+    """The faults that observations of one history lived through. `changed` are the changes of the partitions and the quorum."""
 
-    def __init__(self, history: History, timeline: Timeline, partitions: Mapping[str, ChangedBy]) -> None:
-        self._history, self._timeline, self._partitions = history, timeline, partitions
+    def __init__(self, history: History, timeline: Timeline, changed: Mapping[Subject, ChangedBy]) -> None:
+        self._history, self._timeline, self._changed = history, timeline, changed
         self._known: dict[Subject, ChangedBy] = {}
         self._subjects: dict[int, frozenset[Subject]] = {}
 
@@ -78,13 +78,11 @@ class Lived:
         return self._known[subject]
 
     def _find(self, subject: Subject) -> ChangedBy:
-        if subject.kind == "partition":
-            return self._partitions.get(subject.name, ())
+        if subject in self._changed:
+            return self._changed[subject]
         if subject.kind == "topic":
-            own = (name for name in self._partitions if name.rpartition("-")[0] == subject.name)
-            return [pair for name in own for pair in self._partitions[name]]
-        if subject == QUORUM:
-            return changed_by(self._timeline, [*self._leader_changes()])
+            own = (one for one in self._changed if topics_of([one]) == {subject})
+            return [pair for one in own for pair in self._changed[one]]
         if subject.kind in SERVED_BY_OTHERS:
             return changed_by(self._timeline, [*self._coordinator_changes(subject)])
         return ()
@@ -99,38 +97,14 @@ class Lived:
                     yield Change(answer.n, frozenset((last[0], process[0])))
                 last = process
 
-    def _leader_changes(self) -> Iterator[Change]:
-        """Yield the answers that name the quorum's leader of a later epoch than all before."""
-        epoch, leader = -1, -1
-        for _, answer in self._served.get(QUORUM, ()):
-            for found in _leaders_in(answer.value):
-                if found[0] > epoch and found[1] >= 0:
-                    if epoch >= 0:
-                        yield Change(answer.n, self._names((leader, found[1])))
-                    epoch, leader = found
-
-    def _names(self, ids: Iterable[int]) -> frozenset[str]:
-        return frozenset(self._timeline.names.get(id, "") for id in ids)
-
     @cached_property
     def _served(self) -> Mapping[Subject, Sequence[tuple[Call, Answer]]]:
-        """The requests that a coordinator or a controller served, with their answers, by the subject that they name."""
+        """The requests that a coordinator served, with their answers, by the subject that they name."""
         found: dict[Subject, list[tuple[Call, Answer]]] = {}
         for call, answer in self._history.answered_calls():
             if answer.outcome == "ok" and isinstance(answer.value, dict):
                 for one in subjects_of(call):
                     others = SERVED_BY_OTHERS.get(one.kind)
-                    if one == QUORUM or (others is not None and call.op not in others):
+                    if others is not None and call.op not in others:
                         found.setdefault(one, []).append((call, answer))
         return found
-
-
-def _leaders_in(value: Any) -> Iterator[tuple[int, int]]:
-    """Yield epoch and id of each leader that is named anywhere in an answer."""
-    if isinstance(value, dict):
-        if isinstance(value.get("leader_epoch"), int) and isinstance(value.get("leader_id"), int):
-            yield value["leader_epoch"], value["leader_id"]
-        value = [*value.values()]
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from _leaders_in(one)

@@ -293,6 +293,30 @@ VOTERS_CHANGED = Evidence(
     until="the next leader epoch",
     kind="left-out",
 )
+CONTROLLER_DISK_LOST = Evidence(
+    "controller-disk-lost",
+    "a fault cost a controller its quorum-state or records of the metadata log, which the row excludes",
+    about="the quorum",
+    since="the injection",
+    until="the end of the history",
+    kind="precondition",
+)
+VOTERS_SCRIPTED = Evidence(
+    "voters-scripted",
+    "the kit plays voters of the quorum, and says in their names what no voter would: only what a node says of itself is judged",
+    about="the quorum",
+    since="the begin of the history",
+    until="its end",
+    kind="precondition",
+)
+REQUEST_FORGED = Evidence(
+    "request-forged",
+    "the kit sent a Vote, BeginQuorumEpoch, EndQuorumEpoch or Fetch under the id of a controller, and it was not refused",
+    about="the quorum",
+    since="the request",
+    until="the end of the history",
+    kind="precondition",
+)
 REGISTERED_AGAIN = Evidence(
     "registered-again",
     "a restarted broker is fenced until it has caught up, and may be in the ISR all the while",

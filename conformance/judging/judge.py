@@ -320,8 +320,8 @@ class Judging:
         if self._lived_until != len(self._history.events):
             self._lived_until = len(self._history.events)
             known = (story for type in self._plan.stories for story in self._reading.stories(type))
-            partitions = {story.name: story.changed_by for story in known if story.changed_by is not None}
-            self._lived_by_then = Lived(self._history, self._reading.timeline, partitions)
+            changed = {Subject(one.kind, one.name): one.changed_by for one in known if one.changed_by is not None}
+            self._lived_by_then = Lived(self._history, self._reading.timeline, changed)
         return self._lived_by_then
 
     def _all(self) -> list[_Claimed]:

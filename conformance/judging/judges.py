@@ -7,7 +7,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.judge import Judge
-from conformance.judging.laws import answers, fields, groups, quorum, same_answers
+from conformance.judging.laws import answers, fields, groups, same_answers
 from conformance.judging.log import (
     committed_offsets,
     consumer_reads,
@@ -36,6 +36,7 @@ from conformance.judging.log import fields as fields_of_partitions
 from conformance.judging.producers import answers as answers_to_producers
 from conformance.judging.producers import fencing, identities, outcomes, refusals
 from conformance.judging.producers import records as records_of_producers
+from conformance.judging.quorum import high_watermark, leaders
 from conformance.judging.timeline import Timeline
 from conformance.judging.topics import judges as administration
 from conformance.judging.topics import late_copies as late_deletions
@@ -78,7 +79,8 @@ MODULES = (
     same_answers,
     fields,
     groups,
-    quorum,
+    high_watermark,
+    leaders,
     due,
 )
 """The modules whose judges make up `JUDGES`, in this order."""

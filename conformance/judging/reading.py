@@ -7,12 +7,13 @@ import msgspec
 
 from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import OPERATIONS, Decoding
+from conformance.judging.facts.quorum import leaders_after
 from conformance.judging.facts.topics import ResourceChange
 from conformance.judging.recreations import DELETED, UNTOLD, AskedByFormerId, Recreations, with_unknown_outcome
 from conformance.judging.story import Story
 from conformance.judging.timeline import JUDGED_BY, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
-from history.subjects import Kind
+from history.subjects import METADATA_LOG, Kind
 from protocol.configs import DescribeConfigs, IncrementalAlterConfigs
 from protocol.errors import KitError
 from protocol.topics import CreateTopics
@@ -115,6 +116,9 @@ class Reading:
         if isinstance(event, Fault) and "quorum-state" in self.timeline.effects_of(event).disk:
             self._end_stories()
         self.timeline.feed(event)
+        if isinstance(event, Fault):
+            for known in leaders_after(event):
+                self._take("quorum", METADATA_LOG, known)
         if type(event) is Call:
             self._recreations.follow_call(event)
 

@@ -5,7 +5,6 @@ Truncation converges (KIP101-SC-06).
 
 from hypothesis.strategies import integers, lists
 
-from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise
 from conformance.judging.timeline import CONVERGES_WITHIN
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
@@ -25,6 +24,7 @@ from conformance.rigs.log.rotation import (
 )
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
+from history.readings import File
 from protocol.codes import Error
 from protocol.log import EpochEnd
 from protocol.words import say

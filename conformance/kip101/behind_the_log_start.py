@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import booleans, integers
 
-from conformance.core.bench import Bench, File
+from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if, premise
 from conformance.core.waiting import Settled
 from conformance.judging.timeline import CONVERGES_WITHIN
@@ -14,7 +14,7 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer_leader, quick_partition
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
-from history.readings import HeldReplica
+from history.readings import File, HeldReplica
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset

@@ -4,12 +4,12 @@ from functools import partial
 
 from hypothesis.strategies import integers
 
-from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.led_together import FIVE, RETAINED, SEGMENT_BYTES, SEGMENTS, TRIMMABLE, SpreadPartitions
 from conformance.rigs.log.partition import Boundary, Partition, partition_at_epoch
 from fixtures.wire import NodeClient
+from history.readings import File
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.log import DEBUGGER, EARLIEST

@@ -3,7 +3,7 @@
 
 from hypothesis.strategies import integers
 
-from conformance.core.bench import Bench, File
+from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import CLUSTER
 from conformance.core.waiting import Settled
@@ -15,6 +15,7 @@ from conformance.rigs.log.rotation import RECORDS, assign_replicas
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import NodeClient
+from history.readings import File
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError

@@ -2,11 +2,11 @@
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.log.follower_fetches import TRIO, reassign_replicas
 from conformance.rigs.log.partition import Partition
 from fixtures.wire.records import LENGTHS
+from history.readings import File
 from protocol.records import Codec, batch
 
 

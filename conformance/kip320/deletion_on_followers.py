@@ -2,13 +2,13 @@
 
 from hypothesis.strategies import integers, lists
 
-from conformance.core.bench import File
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.epoch_requests import start_of
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
+from history.readings import File
 from protocol.codes import Error
 
 END = 9

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
-from conformance.rigs.quorum.quorum import FAR, QUORUM, QUORUM_STATE, Quorum
+from conformance.judging.facts.quorum import QUORUM_STATE
+from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum
 from fixtures.wire import ConnectionClosed
 from protocol.codes import Error
 from protocol.configs import ResourceType

@@ -8,6 +8,7 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.frozen import (
@@ -19,8 +20,8 @@ from conformance.rigs.quorum.frozen import (
     candidate_epoch,
     epoch_of,
 )
-from conformance.rigs.quorum.quorum import Stored, leader_in
-from fixtures.cluster import Received
+from conformance.rigs.quorum.quorum import leader_in
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import RaftAnswer, VoteAnswer

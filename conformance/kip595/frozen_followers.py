@@ -8,6 +8,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.judging.excuses import GIVEN_UP
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.frozen import (
     FROZEN,
@@ -22,8 +23,7 @@ from conformance.rigs.quorum.frozen import (
     log_end_of,
     no_ops,
 )
-from conformance.rigs.quorum.quorum import Stored
-from fixtures.cluster import Received
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.words import say

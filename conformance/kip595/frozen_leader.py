@@ -5,7 +5,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS
-from fixtures.cluster import Received
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, probe
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
-from conformance.rigs.quorum.quorum import Stored
-from fixtures.cluster import Received
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.messages import PartitionAnswer

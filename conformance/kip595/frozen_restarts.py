@@ -3,9 +3,10 @@
 from hypothesis.strategies import sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum.quorum import Stored, leader_in
+from conformance.rigs.quorum.quorum import leader_in
 from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
 from protocol.codes import Error

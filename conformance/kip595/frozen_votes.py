@@ -5,9 +5,10 @@ from uuid import UUID
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import Stored, leader_in
+from conformance.rigs.quorum.quorum import leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer

@@ -8,12 +8,13 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from fixtures.cluster import KRaftCluster, Peers, Received, Topology
+from fixtures.cluster import KRaftCluster, Peers, Topology
 from fixtures.cluster.network import FixedNetwork
 from fixtures.cluster.relay import RelayContainer
 from fixtures.images import obtain_image
 from fixtures.runs import Run
 from fixtures.wire import NodeClient, PassThrough
+from history.readings import Received
 from protocol.codes import Error
 from protocol.errors import KitError
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from history.effects import Effects
-from history.events import Answer, AnyEvent, Call, Example, Fault, History
+from history.events import Answer, AnyEvent, Call, Example, History
 from protocol.operations import OPERATIONS
-from protocol.quorum import METADATA_TOPIC
 from tests.support import filled
 
 VOTERS = (101, 102, 103)
@@ -26,39 +24,11 @@ class DescriptionHistory:
     def history(self) -> History:
         return History(example=self.example, events=self.events)
 
-    def quorum(self, *ends: int, watermark: int, epoch: int = 4, voters: tuple[int, ...] = VOTERS) -> Self:
-        """Add the leader's DescribeQuorum, with the voters' log ends."""
-        ended = [{"replica_id": id, "log_end_offset": end} for id, end in zip(voters, ends, strict=True)]
-        answer = {
-            "leader_id": 101,
-            "leader_epoch": epoch,
-            "high_watermark": watermark,
-            "current_voters": ended,
-            "observers": [],
-        }
-        about = {"topic": METADATA_TOPIC, "partition": 0}
-        return self._describe("controller-101", "describe_quorum", about, about | answer)
-
     def group(self, *members: int, assignment: int, epoch: int) -> Self:
         """Add the coordinator's description of the group: the epochs of its members, its assignment and itself."""
         described = [{"member_epoch": member} for member in members]
         answer = {"group_epoch": epoch, "assignment_epoch": assignment, "members": described}
         return self._describe("broker-1", "consumer_group_describe", {"group": "g"}, answer)
-
-    def loses(self, effects: Effects, node: str = "controller-102") -> Self:
-        """Add a fault that costs the node data, and is healed."""
-        for phase in ("inject", "heal"):
-            event = Fault(
-                n=len(self.events),
-                t=0,
-                fault="any",
-                phase=phase,
-                role="any",
-                node=node,
-                effects=effects if phase == "inject" else None,
-            )
-            self.events.append(event)
-        return self
 
     def _describe(self, node: str, op: str, asked: dict[str, object], answer: dict[str, object]) -> Self:
         call, kind = len(self.events), OPERATIONS[op]

@@ -11,13 +11,14 @@ from protocol.codes import Error
 from tests.support.descriptions import DescriptionHistory
 from tests.support.histories import LogHistory, Producer, stamped
 from tests.support.producers import ProducerHistory, written
+from tests.support.quorum import QuorumHistory
 
 A, B = stamped(0, 0, "a"), stamped(0, 1, "b")
 ONE, TWO = UUID(int=1), UUID(int=2)
 OLD, MERGED, NEW = (1, 2), (1, 3, 2), (1, 3)
 FAILED = Effects(process="restarts-when-healed", abrupt=True, fails_writes=True)
 
-AnyHistory = LogHistory | ProducerHistory | DescriptionHistory
+AnyHistory = LogHistory | ProducerHistory | DescriptionHistory | QuorumHistory
 Pair = tuple[AnyHistory, AnyHistory]
 """A history in which a judge sees a violation, and a similar one without it."""
 
@@ -179,8 +180,26 @@ def former_error() -> Pair:
 
 def watermark_above_two_voters() -> Pair:
     """Describe a high watermark that one voter of three has reached, or two."""
-    described = DescriptionHistory
-    return described().quorum(9, 8, 3, watermark=9), described().quorum(9, 9, 3, watermark=9)
+    return QuorumHistory().described(9, 8, 3, watermark=9), QuorumHistory().described(9, 9, 3, watermark=9)
+
+
+def fallen_watermark(offset: int) -> QuorumHistory:
+    """Report a high watermark of 9, and another one in the next epoch."""
+    return (
+        QuorumHistory()
+        .described(9, 9, 9, watermark=9)
+        .described(9, 9, 9, watermark=offset, epoch=5, by=102, leader=102)
+    )
+
+
+def second_leader(epoch: int = 4) -> QuorumHistory:
+    """Name a leader of epoch 4, and another one of an epoch."""
+    return QuorumHistory().knows(101, 101, 4).knows(102, 102, epoch)
+
+
+def fallen_epoch(epoch: int) -> QuorumHistory:
+    """Kill a controller in epoch 4, after which it names another epoch."""
+    return QuorumHistory().knows(101, 101, 4).fault("kill", 101).knows(101, -1, epoch)
 
 
 def member_ahead() -> Pair:
@@ -206,6 +225,12 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "fetches_by_a_former_id_are_refused": fetch_by_a_former_id,
     "former_errors_are_not_answered": former_error,
     "majority_reaches_the_high_watermark": watermark_above_two_voters,
+    "high_watermark_is_within_a_majority": watermark_above_two_voters,
+    "high_watermark_never_falls": lambda: (fallen_watermark(8), fallen_watermark(-1)),
+    "leaders_high_watermark_never_goes_back": lambda: (fallen_watermark(8), fallen_watermark(9)),
+    "one_leader_in_each_epoch": lambda: (second_leader(), second_leader(5)),
+    "epochs_of_a_node_never_decrease": lambda: (fallen_epoch(3), fallen_epoch(4)),
+    "epoch_survives_restarts": lambda: (fallen_epoch(3), fallen_epoch(4)),
     "described_epochs_are_in_order": member_ahead,
 }
 """The pairs of the judges that no planted bug with a schedule makes report a violation, by the judge's function."""

@@ -18,9 +18,8 @@ from conformance.core.checks import Check
 from conformance.core.cluster import Moment
 from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
+from conformance.judging.facts.quorum import QUORUM_STATE
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
-from conformance.rigs.quorum.quorum import QUORUM_STATE
-from fixtures.cluster import Received
 from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Tap
@@ -28,6 +27,7 @@ from fixtures.wire.calls import Reply
 from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due
 from history.events import Example, ProcessEnd
+from history.readings import Received
 from history.shards import Column
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC

@@ -1,6 +1,16 @@
 """Operations to typed facts: a module or two for each kind of subject, and one table of their decoders."""
 
-from conformance.judging.facts import apis, descriptions, groups, log, log_answers, reassignments, topics, transactions
+from conformance.judging.facts import (
+    apis,
+    descriptions,
+    groups,
+    log,
+    log_answers,
+    quorum,
+    reassignments,
+    topics,
+    transactions,
+)
 from conformance.judging.facts.exchange import DECODERS, Attributed, Decoding, Exchange, decoders_of, decodes
 
 __all__ = [
@@ -15,6 +25,7 @@ __all__ = [
     "groups",
     "log",
     "log_answers",
+    "quorum",
     "reassignments",
     "topics",
     "transactions",

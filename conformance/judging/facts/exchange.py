@@ -45,6 +45,11 @@ class Exchange(msgspec.Struct, frozen=True, gc=False):
     incarnation: int
 
 
+def exchange_of(fact: Exchange) -> tuple[int, int, str, int]:
+    """Return the fields that a fact has as an `Exchange`."""
+    return fact.asked, fact.event, fact.node, fact.incarnation
+
+
 by_event: Callable[[Any], int] = attrgetter("event")
 by_asked: Callable[[Any], int] = attrgetter("asked")
 """Keys for sorting and looking up facts."""

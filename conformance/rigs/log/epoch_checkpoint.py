@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from conformance.core.bench import File
 from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Boundary, Partition
 from history.due import is_starved
+from history.readings import File
 
 _FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
 

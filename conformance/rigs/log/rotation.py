@@ -3,7 +3,6 @@
 from functools import partial
 from typing import NamedTuple
 
-from conformance.core.bench import File
 from conformance.core.checks import Rig
 from conformance.core.faulting import record_fault
 from conformance.core.topologies import QUICK_CLUSTER
@@ -13,6 +12,7 @@ from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.unclean_elections import UNCLEAN
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.wire import NodeClient
+from history.readings import File
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError

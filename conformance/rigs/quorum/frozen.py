@@ -10,14 +10,16 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.core.waiting import WITHIN
 from conformance.judging.excuses import GIVEN_UP
-from conformance.rigs.quorum.quorum import LISTENER, QUORUM_STATE, Stored, cluster_id_of, leader_in, stored_in
-from fixtures.cluster import Peers, Received
+from conformance.judging.facts.quorum import QUORUM_STATE, Stored
+from conformance.rigs.quorum.quorum import LISTENER, cluster_id_of, leader_in, stored_or_not
+from fixtures.cluster import Peers
 from fixtures.cluster.config import peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import NodeClient
 from fixtures.wire.quorum import VOTER_KEYS_FROM
 from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due, is_starved
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
@@ -99,7 +101,7 @@ class Frozen:
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def quorum_state(self) -> Stored:
-        return stored_in(self.bench.read_file(self.name, QUORUM_STATE))
+        return stored_or_not(self.bench.read_file(self.name, QUORUM_STATE))
 
     def next_epoch(self, ahead: int = 1) -> int:
         return self.reported_leader().leader_epoch + ahead

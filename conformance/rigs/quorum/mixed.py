@@ -6,7 +6,7 @@ from conformance.core.topologies import MIXED_QUORUM
 from conformance.core.waiting import Settled
 from conformance.rigs.quorum.frozen import LogEnd, grant_vote
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
-from fixtures.cluster import Received
+from history.readings import Received
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, QuorumAnswer
 

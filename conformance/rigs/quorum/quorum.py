@@ -5,14 +5,16 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from conformance.core.bench import Bench, File
+from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import Moment
 from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import ELECTED_MEANWHILE
+from conformance.judging.facts.quorum import EPOCHS, QUORUM_STATE, Stored, stored_in
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import NodeClient
+from history.readings import File
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import Listener, QuorumAnswer, RaftAnswer
@@ -22,8 +24,6 @@ A = TypeVar("A")
 
 Role = Literal["leader", "follower"]
 
-QUORUM_STATE = "__cluster_metadata-0/quorum-state"
-EPOCHS = "__cluster_metadata-0/leader-epoch-checkpoint"
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 LISTENER = "CONTROLLER"
 
@@ -39,28 +39,13 @@ FAR = 1 << 40
 TRIES = 3
 
 
-class Stored(msgspec.Struct, frozen=True, rename="camel"):
-    """The fields of quorum-state that both versions have."""
-
-    leader_id: int
-    leader_epoch: int
-    voted_id: int
-
-    @property
-    def leader(self) -> LeaderAndEpoch:
-        return LeaderAndEpoch(self.leader_id, self.leader_epoch)
-
-
 class NotStored(Stored, frozen=True, eq=False):
     """A missing or unreadable quorum-state, which equals no other, not even a missing one."""
 
 
-def stored_in(file: File) -> Stored:
-    """Return the fields of a quorum-state file; NotStored if it is missing or unreadable."""
-    try:
-        return msgspec.json.decode(file.content or b"", type=Stored)
-    except msgspec.DecodeError:
-        return NotStored(leader_id=-2, leader_epoch=-2, voted_id=-2)
+def stored_or_not(file: File) -> Stored:
+    """Return the fields of a quorum-state file; NotStored if it is missing or damaged."""
+    return stored_in(file.content) or NotStored(leader_id=-2, leader_epoch=-2, voted_id=-2)
 
 
 class ControllerCondition(msgspec.Struct, frozen=True):
@@ -128,7 +113,7 @@ class Quorum:
         return self.bench.eventually(leader_if_agreed, "all controllers naming one leader and epoch", due="quorum")
 
     def quorum_state(self, name: str) -> Stored:
-        return stored_in(self.bench.read_file(name, QUORUM_STATE))
+        return stored_or_not(self.bench.read_file(name, QUORUM_STATE))
 
     def condition(self, name: str, disk: bool = True) -> ControllerCondition:
         """Read the controller's quorum-state, then its answer."""

@@ -11,7 +11,7 @@ from conformance.judging.excuses import ELECTED_MEANWHILE, GIVEN_UP, NODE_SLOW, 
 from conformance.rigs.quorum.bounds import RequestWait, bound_holds
 from conformance.rigs.quorum.frozen import Frozen
 from conformance.rigs.quorum.quorum import ControllerCondition, Quorum, Tried
-from fixtures.cluster import Received
+from history.readings import Received
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from tests.contract.forgiven.entry import Near
 from tests.miniature.bench import mini_bench

@@ -9,7 +9,7 @@ import pytest
 from conformance.judging.changes import Lived
 from conformance.judging.reading import Reading
 from history.events import Answer, Call
-from history.subjects import QUORUM, Subject
+from history.subjects import Subject
 from tests.support.histories import LogHistory
 
 GROUP, ID = Subject("group", "g"), Subject("transactional-id", "t")
@@ -25,19 +25,13 @@ class Served(LogHistory):
         self.events.append(Answer(**self._now(), call=call, outcome="ok", value={"error_code": error}))
         return self
 
-    def led(self, leader: int, epoch: int) -> Served:
-        request = {"topics": ["__cluster_metadata"]}
-        self.events.append(Call(**self._now(), op="describe_quorum", node="broker-3", request=request))
-        value = {"leader_id": leader, "leader_epoch": epoch}
-        self.events.append(Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value=value))
-        return self
-
 
 def lived(history: LogHistory, subject: Subject = GROUP) -> list[str]:
     reading = Reading(history.example, [])
     reading.feed(history.events)
-    partitions = {"a-0": [("kill", 1)], "a-1": [("stop", 1)], "b-0": [("pause", 1)]}
-    return Lived(history.history, reading.timeline, partitions).through({subject}, (len(history.events) - 1,))
+    faults = {"a-0": "kill", "a-1": "stop", "b-0": "pause"}
+    changed = {Subject("partition", name): [(fault, 1)] for name, fault in faults.items()}
+    return Lived(history.history, reading.timeline, changed).through({subject}, (len(history.events) - 1,))
 
 
 def test_another_coordinator_after_a_fault_on_the_former_one_is_a_change() -> None:
@@ -71,12 +65,6 @@ def test_a_request_that_other_brokers_serve_shows_no_change(
 
 def test_a_broker_that_refuses_serves_nothing() -> None:
     assert lived(Served().served(1).kill(1).served(2, error=16)) == []
-
-
-def test_a_later_leader_of_the_quorum_is_a_change() -> None:
-    assert lived(Served().led(1, 1).kill(1).led(2, 2), QUORUM) == ["kill"]
-    assert lived(Served().led(1, 1).kill(3).led(2, 2), QUORUM) == []
-    assert lived(Served().led(1, 1).kill(1).led(2, 1), QUORUM) == []
 
 
 def test_partitions_know_of_their_changes() -> None:

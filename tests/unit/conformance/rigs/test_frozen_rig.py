@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.core.bench import File
 from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim
 from conformance.judging.excuses import GIVEN_UP, NODE_SLOW, STARVED, Evidence
+from conformance.judging.facts.quorum import Stored
 from conformance.kip595.frozen_begin_and_end import backoff_ms, is_accepted
 from conformance.kip595.frozen_followers import sole_in_flight
 from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, shortest_of
 from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
-from conformance.rigs.quorum.quorum import Stored, stored_in
-from fixtures.cluster import Received
+from conformance.rigs.quorum.quorum import stored_or_not
 from fixtures.waiting import Overdue
+from history.readings import File, Received
 from protocol.log import EpochAndOffset
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
@@ -98,10 +98,10 @@ def test_records_are_served_again_too() -> None:
 
 @pytest.mark.parametrize("content", [None, b"", b'{"leaderId":'])
 def test_a_missing_quorum_state_equals_nothing(content: bytes | None) -> None:
-    first, second = stored_in(File(content)), stored_in(File(content))
+    first, second = stored_or_not(File(content)), stored_or_not(File(content))
     assert first != second
     assert first != Stored(-2, -2, -2)
-    assert stored_in(File(b'{"leaderId":-1,"leaderEpoch":3,"votedId":2,"other":0}')) == Stored(-1, 3, 2)
+    assert stored_or_not(File(b'{"leaderId":-1,"leaderEpoch":3,"votedId":2,"other":0}')) == Stored(-1, 3, 2)
 
 
 @pytest.mark.parametrize(("next_at", "taken"), [((0.2,), True), ((0.299, 0.9), True), ((0.48,), False), ((), False)])

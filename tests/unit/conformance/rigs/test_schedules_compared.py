@@ -6,14 +6,13 @@ import struct
 
 import pytest
 
-from conformance.core.bench import File
 from conformance.kip101.alternating_leaders import is_gap, kept_entries
 from conformance.kip101.behind_the_log_start import entries_from, nothing_below
 from conformance.kip101.flapping import first_difference, last_shared
 from conformance.kip101.new_replica import with_records
 from conformance.kip320.coordinator_failover import Commit, key_of, newest_value
 from conformance.rigs.log.partition import Boundary
-from history.readings import EpochEntry, HeldBatch, HeldReplica
+from history.readings import EpochEntry, File, HeldBatch, HeldReplica
 from protocol.codes import Error
 from protocol.log import EpochEnd
 from protocol.records import Record

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers, lists, tuples
 
-from conformance.core.bench import Bench, File
+from conformance.core.bench import Bench
 from conformance.kip101.leader_epoch_checkpoint import has_entry, is_documented
 from conformance.rigs.log.epoch_checkpoint import WRITTEN_WITHIN, entries_of, entry_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData
 from fixtures.waiting import Overdue
+from history.readings import File
 from protocol.messages import Topic
 from tests.support.clocked_bench import ClockedBench
 

@@ -1,0 +1,83 @@
+"""Leaders and epochs: one leader for each epoch (INV-01), epochs that never decrease (INV-02, QS-04), true answers (API-06)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from conformance.judging.facts.quorum import KnownLeader
+from conformance.judging.judge import Claim, Finding, story_judge
+from conformance.judging.quorum.story import QuorumStory, by_node, excuses, in_real_time
+
+STORED = "quorum-state"
+
+
+@story_judge("KIP595-INV-01", QuorumStory, "known")
+def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
+    """All nodes that name a leader of an epoch name the same one; in a scripted quorum each node by itself."""
+    yield from excuses(story, story.known, "answers", alone=story.is_scripted)
+    alone = by_node(story.own_words(story.known)).values()
+    for known in alone if story.is_scripted else [story.words_of_all(story.known)]:
+        yield from _same_leader(known, "answers", "two-leaders")
+
+
+def _same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
+    """Yield a finding for each further process and source that names the leader of an epoch."""
+    first: dict[int, KnownLeader] = {}
+    shown: set[tuple[object, ...]] = set()
+    for one in known:
+        if one.leader < 0:
+            continue
+        other = first.setdefault(one.epoch, one)
+        what = (one.node, one.incarnation, one.source, one.epoch, one.leader)
+        if other is not one and what not in shown:
+            yield Finding(one.leader == other.leader, case, (other.event, one.event), f"{other}; {one}", label)
+        shown.add(what)
+
+
+@story_judge("KIP595-INV-02", QuorumStory, "known")
+def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
+    """No controller names an older epoch, or has one in its quorum-state, than it did before, restarts included."""
+    for case, is_stored in (("answers", False), (STORED, True)):
+        mine = [one for one in story.known if (one.source == STORED) is is_stored]
+        yield from excuses(story, mine, case, alone=True)
+    for known in _of_controllers(story):
+        yield from _no_lower_epoch(known)
+
+
+def _of_controllers(story: QuorumStory) -> Iterator[list[KnownLeader]]:
+    """Yield what each controller named by itself."""
+    known = by_node(story.own_words(story.known))
+    yield from (facts for node, facts in known.items() if node in story.timeline.controller_names)
+
+
+def _no_lower_epoch(known: Sequence[KnownLeader]) -> Iterator[Finding]:
+    shown: set[tuple[object, ...]] = set()
+    for highest, one in _after_the_highest(known):
+        what = (one.incarnation, one.source, one.epoch)
+        if what not in shown:
+            shown.add(what)
+            case = STORED if one.source == STORED else "answers"
+            yield Finding(
+                one.epoch >= highest.epoch, case, (highest.event, one.event), f"{highest}; later {one}", "epoch-fell"
+            )
+
+
+def _after_the_highest(known: Sequence[KnownLeader]) -> Iterator[tuple[KnownLeader, KnownLeader]]:
+    """Yield what was named later than the highest epoch so far, with that."""
+    highest: KnownLeader | None = None
+    for one, earlier in in_real_time(known):
+        highest = max([*([highest] if highest else []), *earlier], key=lambda fact: fact.epoch, default=None)
+        if highest is not None:
+            yield highest, one
+
+
+@story_judge("KIP595-QS-04", QuorumStory, "known")
+def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
+    """No process of a controller names an older epoch than an earlier process of it did."""
+    yield from excuses(story, story.known, "epoch", alone=True)
+    for known in _of_controllers(story):
+        shown: set[tuple[object, ...]] = set()
+        for highest, one in _after_the_highest(known):
+            what = (one.incarnation, one.source)
+            if one.incarnation > highest.incarnation and what not in shown:
+                shown.add(what)
+                detail = f"{highest}; after a restart {one}"
+                yield Finding(one.epoch >= highest.epoch, "epoch", (highest.event, one.event), detail, "epoch-fell")
