@@ -69,6 +69,25 @@ def say(value: object) -> str:
             return type(value).__name__
 
 
+def say_change(before: object, after: object) -> str:
+    """Return what differs between two values of a type, by field, or that nothing does.
+
+    >>> from protocol.log import LeaderAndEpoch
+    >>> say_change(LeaderAndEpoch(2, 5), LeaderAndEpoch(2, 6)), say_change(1, 1), say_change(None, 7)
+    ('leader epoch 5 became 6', 'nothing changed', 'nothing became 7')
+    """
+    if before == after:
+        return "nothing changed"
+    names = _names(before) if type(before) is type(after) else ()
+    changed = {name: (getattr(before, name), getattr(after, name)) for name in names}
+    moved = [f"{_name_in_words(name)} {_became(*pair)}" for name, pair in changed.items() if pair[0] != pair[1]]
+    return ", ".join(moved) or _became(before, after)
+
+
+def _became(before: object, after: object) -> str:
+    return f"{_inner(before)} became {_inner(after)}"
+
+
 def say_fields(value: object) -> str:
     """Return a struct's informative fields by name, first any error."""
     error = {name: say_error(getattr(value, name)) for name in _names(value) if name == "error"}
@@ -82,7 +101,11 @@ def phrases(fields: Mapping[str, str]) -> list[str]:
     for (one, other), form in JOINED.items():
         if one in rest and other in rest:
             found.append(form.format(rest.pop(one), rest.pop(other)))
-    return [*found, *(f"{NAMES.get(name, name.replace('_', ' '))} {text}" for name, text in rest.items())]
+    return [*found, *(f"{_name_in_words(name)} {text}" for name, text in rest.items())]
+
+
+def _name_in_words(field: str) -> str:
+    return NAMES.get(field, field.replace("_", " "))
 
 
 def say_error(error: int) -> str:

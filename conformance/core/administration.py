@@ -13,6 +13,7 @@ from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.messages import Topic
 from protocol.topics import ElectionType, NewTopic, Reassignment
+from protocol.words import say
 from strategies import steps
 
 S = TypeVar("S", bound=steps.Step)
@@ -130,7 +131,7 @@ def new_replicas(held: Sequence[int], brokers: Sequence[int], change: steps.Chan
     free = [broker for broker in brokers if broker not in held]
     place = pick % len(held) if held else 0
     if not held or (change in ("grow", "swap") and not free) or (change in ("shrink", "reorder") and len(held) < 2):
-        raise Absent(f"replicas {list(held)} of brokers {list(brokers)} cannot {change}")
+        raise Absent(f"replicas {say(list(held))} of brokers {say(list(brokers))} cannot {change}")
     before, after = tuple(held[:place]), tuple(held[place + 1 :])
     added = tuple(free[pick % len(free) :][:1]) if free else ()
     return {

@@ -32,6 +32,7 @@ from fixtures.tape import Tape
 from history.events import Phase
 from history.readings import HeldReplica
 from protocol.errors import KitError
+from protocol.words import say
 
 
 class CutLog(msgspec.Struct, frozen=True):
@@ -237,7 +238,7 @@ class Disk:
 
     def _witness(self, fault: Fault, met: bool, detail: dict[str, Any]) -> None:
         if not met:
-            raise KitError(f"{fault.name} on {self._name} does not show on its disk: {detail}")
+            raise KitError(f"{fault.name} on {self._name} does not show on its disk: {say(detail)}")
         self._record(fault, "witness", detail)
 
     def _record(self, fault: Fault, phase: Phase, detail: dict[str, Any]) -> None:

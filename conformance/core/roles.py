@@ -11,6 +11,7 @@ from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.messages import Topic
+from protocol.words import say
 
 LEADS_WITHIN = 2.0
 """Seconds that a step waits for a leader. If a replica can be elected, it usually is by the time a fault shows."""
@@ -158,7 +159,7 @@ class Roles:
         """Return the coordinator that a running broker names. Raises Absent if it is down or there is none."""
         id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
-            raise Absent(f"{key} has no coordinator that can be reached: {id}")
+            raise Absent(f"{key} has no coordinator that can be reached: {say(id)}")
         return self._bench.node(id)
 
     def _named_coordinator(self, key: str, kind: CoordinatorType) -> int | None:

@@ -64,7 +64,7 @@ def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, ep
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
         file = read_epochs(partition, id, lambda file: kept_entries(file, leading, epoch))
-        detail = f"{id} holds {entries_of(file)}, the leader {leader} at epoch {epoch} {entries_of(leading)}"
+        detail = f"{id} holds {say(entries_of(file))}, the leader {leader} at epoch {epoch} {say(entries_of(leading))}"
         kept = kept_entries(file, leading, epoch)
         yield held_if(kept, file, leading, row="KIP101-CACHE-04", case="records", detail=detail)
 
@@ -104,17 +104,23 @@ def alternating_tails(partition: Partition, first: int, second: int, more: list[
     cut = {
         id: set(epochs_and_checksums(turn.read)) - set(epochs_and_checksums(winner.read)) for id, turn in newest.items()
     }
-    yield premise(all(cut.values()), f"each of {say(list(newest))} has a tail to cut: {cut}")
+    yield premise(all(cut.values()), f"each of {say(list(newest))} has a tail to cut: {say(cut)}")
     known = {epoch for _, epoch, _ in epochs_and_checksums(winner.read)} - {winner.epoch}
     gone = [turn.epoch for turn in taken if turn.epoch not in known]
-    yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {gone} passed {third} by")
+    yield premise(len(gone) >= 2 and max(gone) < winner.epoch, f"epochs {say(gone)} passed {third} by")
     floor, start = partition.data.boundaries[-1], winner.end - last
     yield from check_unknown_epochs(partition, leader, gone, floor, start)
     turns.wake(*turns.replicas)
     met = at_rest(partition)
     held = wait_for_agreement(partition)
     same = met and set(held.values()) == {epochs_and_checksums(winner.read)}
-    yield held_if(same, winner.read, row="KIP101-TRUNC-03", case="alternating", detail=f"{met}: {held}")
+    yield held_if(
+        same,
+        winner.read,
+        row="KIP101-TRUNC-03",
+        case="alternating",
+        detail=f"the logs agreed at last: {say(met)}; by replica they have {say(held)}",
+    )
     yield from entries_are_the_leaders(partition, set(newest), third, winner.epoch)
 
 
@@ -159,9 +165,21 @@ def empty_epoch(partition: Partition, end: int) -> Claims:
     detail += f"after {bench.now().seconds - began:.1f} s"
     yield held_if(back, row="KIP101-TRUNC-07", case="empty", detail=detail)
     floor = max(e.epoch for e in entries_of(_file(partition, successor)) or () if e.epoch < epoch)
-    yield held_if(is_gap(ends, floor, end), ends, row="KIP320-OFLE-03", case="gap", detail=f"{ends}, floor {floor}")
+    yield held_if(
+        is_gap(ends, floor, end),
+        ends,
+        row="KIP320-OFLE-03",
+        case="gap",
+        detail=f"the empty epoch {epoch} is between {floor} and the next",
+    )
     file = read_epochs(partition, former, lambda file: entry_of(file, epoch) is None)
-    yield held_if(entry_of(file, epoch) is None, file, row="KIP101-CACHE-04", case="empty", detail=file.text)
+    yield held_if(
+        entry_of(file, epoch) is None,
+        file,
+        row="KIP101-CACHE-04",
+        case="empty",
+        detail=f"the empty epoch {epoch} was to be gone",
+    )
 
 
 def _file(partition: Partition, id: int) -> File:

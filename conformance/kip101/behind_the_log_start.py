@@ -18,6 +18,7 @@ from history.readings import File, HeldReplica
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, EARLIEST, LATEST, DeletedRecords, EpochAndOffset, ListedOffset
+from protocol.words import say
 
 OFTEN = 0.1
 
@@ -89,7 +90,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
         detail = f"{id} starts at {first.offset}, trimmed to {start}"
         yield held_if(first.offset == start, first, row="KIP320-DR-02", case="log-start", detail=detail)
         file = read_epochs(partition, id, lambda file: entries_from(file, start))
-        detail = f"{id} holds {entries_of(file)}, trimmed to {start}"
+        detail = f"{id} holds {say(entries_of(file))}, trimmed to {start}"
         yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
@@ -102,7 +103,8 @@ def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settl
     )
     [disk] = [one for one in bench.replicas({str(partition): [name]}).replicas if one.node == name]
     same = (first.offset, last.offset, mine) == (trim.start, trim.end, leaders)
-    detail = f"{id}, in the ISR: {joined}, holds {first.offset} to {last.offset}: {mine}, the leader {leaders}; {disk}"
+    detail = f"{name}, in the ISR: {joined}, holds {first.offset} to {last.offset}, trimmed to {trim.start}"
+    detail += f"; its records are the leader's: {say(mine == leaders)}; {say(disk)}"
     held = joined.require_also(same and nothing_below(disk, trim.start))
     yield held_if(held, first, last, row="KIP101-TRUNC-06", case="behind", detail=detail)
 

@@ -21,6 +21,7 @@ from fixtures.faults.kinds.network import RateLimit
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from protocol.cluster import PartitionMetadata
 from protocol.records import NewBatch, batch
+from protocol.words import say
 
 KBIT = 512
 """The link's rate in kbit/s: a hundredth of the leader's append rate."""
@@ -122,6 +123,6 @@ def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Claims:
     yield premise(knows == answer.epoch, f"{node.node} knows of epoch {knows}, and fetched at {answer.epoch}")
     taken = [one.leader_epoch for one in read.batches if one.base_offset >= answer.start]
     later = [epoch for epoch in taken if epoch > answer.epoch]
-    detail = f"of the answer to a fetch at epoch {answer.epoch} from {answer.start} to {answer.end}: {taken}"
+    detail = f"of the answer to a fetch at epoch {answer.epoch} from {answer.start} to {answer.end}: {say(taken)}"
     yield premise(bool(later) or 0 < len(taken) < answer.end - answer.start, f"the answer changed on the way: {detail}")
     yield held_if(not later, row="KIP101-TRUNC-05", case="answer-under-way", detail=f"{node.node} took {detail}")

@@ -16,6 +16,7 @@ from protocol.errors import KitError
 from protocol.log import EpochEnd, FetchedPartition
 from protocol.records import NewBatch, NewRecord
 from protocol.since import since
+from protocol.words import say
 
 CLEANED_WITHIN = 60.0
 LAG = "min.compaction.lag.ms"
@@ -64,7 +65,7 @@ def start_cleaners(partition: Partition) -> None:
     change = {LAG: "0", "max.compaction.lag.ms": "1"}
     answer = partition.leader().incremental_alter_configs(ResourceType.TOPIC, partition.name, change)
     if answer.error is not Error.NONE:
-        raise KitError(f"the cluster refused {change} for {partition.name}: {answer}")
+        raise KitError(f"the cluster refused {say(change)} for {partition.name}: {answer}")
 
 
 def epochs_by_offset(read: FetchedPartition) -> dict[int, int]:
@@ -126,6 +127,12 @@ def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest:
         was, now = epochs_by_offset(written[id]), epochs_by_offset(read)
         kept = all(was[offset] == epoch for offset, epoch in now.items())
         rising = all(a <= b for a, b in pairwise(now.values()))
-        yield held_if(kept and rising, written[id], read, case="stamps", detail=f"{id}: {was}, cleaned {now}")
+        yield held_if(
+            kept and rising,
+            written[id],
+            read,
+            case="stamps",
+            detail=f"epochs by offset at {bench.name_of(id)}: {say(was)}; cleaned: {say(now)}",
+        )
     for one, other in zip(before, after, strict=True):
         yield held_if(end_offsets(one) == end_offsets(other), one, other, case="lookups")

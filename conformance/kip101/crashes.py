@@ -34,7 +34,7 @@ def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Claims:
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.fetch_from(end, last_fetched_epoch=lost.epoch))
     cleared = bool(entries) and all(entry.start < end for entry in entries)
-    detail = f"its log ends at {end}, its entries are {entries}; asked for epoch {lost.epoch}: {answer}"
+    detail = f"its log ends at {end}, and its leader epoch cache has {say(entries)}"
     held = cleared and answer.error is Error.OFFSET_OUT_OF_RANGE
     yield held_if(held, answer, row="KIP101-CACHE-05", case="follower", detail=detail)
 
@@ -46,7 +46,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     bystander = partition.bystander()
     lost = second_epoch(partition, leader, records)
     [written] = partition.write_acknowledged(b"first of its epoch")
-    yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{written} opens {lost}")
+    yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{say(written)} opens {say(lost)}")
     partition.kill(follower)
     partition.wait_until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
     partition.disk(follower).cut(lost.start)
@@ -58,7 +58,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     partition.start(leader)
     at_rest(partition)
     again = partition.entries(follower, lambda found: lost in found)
-    detail = f"its entries are {again} when it has {lost} again"
+    detail = f"its leader epoch cache has {say(again)} when it has {say(lost)} again"
     yield held_if(lost in again and written.kept_in(partition.read(follower)), case="follower", detail=detail)
 
 
@@ -74,7 +74,8 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     # Before metadata.version 12 the smaller ISR has started yet another epoch (KIP101-EPOCH-03).
     lost = Boundary(written.epoch, written.offset)
     yield premise(
-        lost.start == opened.start and lost.epoch >= opened.epoch, f"{written} opens {opened}, or a later epoch"
+        lost.start == opened.start and lost.epoch >= opened.epoch,
+        f"{say(written)} opens {say(opened)}, or a later epoch",
     )
     partition.kill(leader)
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
@@ -90,7 +91,7 @@ def epoch_is_forgotten(partition: Crashing, leader: int, lost: Boundary) -> Clai
     """Check that the leader's checkpoint and answer end the epoch before the lost one where its log was cut."""
     epoch, entries = newest_entries(partition, leader, lost.start)
     answer = partition.bench.node(leader).offset_for_leader_epoch(partition.name, 0, lost.epoch)
-    detail = f"led in epoch {epoch}, its entries are {entries}; of epoch {lost.epoch}: {answer}"
+    detail = f"it leads in epoch {epoch}, and its leader epoch cache has {say(entries)}"
     held = epoch > lost.epoch and entries[-1:] == (Boundary(epoch, lost.start),) and lost not in entries
     yield held_if(held and ends_before(answer, lost), answer, case="leader", detail=detail)
 
@@ -128,7 +129,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
     partition.kill(leader)
     disk.put_epochs(older.content or b"")
     entries = entries_of(older) or ()
-    yield premise(len(entries) == 2 and entries[1] == second, f"a file with an entry below {start}: {entries}")
+    yield premise(len(entries) == 2 and entries[1] == second, f"a file with an entry below {start}: {say(entries)}")
     partition.start(leader)
     yield from truncated_from_start_again(partition, leader, Boundary(second.epoch, start))
     at_rest(partition)
@@ -138,6 +139,6 @@ def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) ->
     partition.end_once_online(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)
-    detail = f"the first entry has to be {first}: {entries}; {listed}"
+    detail = f"its leader epoch cache has {say(entries)}, and was to begin with {say(first)}"
     held = entries[:1] == (first,) and (listed.offset, listed.leader_epoch) == (first.start, first.epoch)
     yield held_if(held, listed, case="log-start", detail=detail)

@@ -11,6 +11,7 @@ from conformance.rigs.log.elections_by_setting import ELECTIONS, ElectionSetting
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import SESSION
 from fixtures.faults.lab import QUICK
+from protocol.words import say
 
 INTERVAL = int(QUICK["unclean.leader.election.interval.ms"]) / 1000
 """Seconds between the controller's checks for partitions that now permit an unclean election."""
@@ -41,7 +42,7 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
     second = settings.bench.id_of(settings.second)
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]
-        detail = f"{second} is alive and may lead {one.name}, whose leaders were {seen}"
+        detail = f"{second} is alive and may lead {one.name}, whose leaders were {say(seen)}"
         yield held_if(second in seen or met.require_also(False), row="GEN-08", case=case, detail=detail)
     return met.outcome is True
 
@@ -50,5 +51,5 @@ def leaderless(settings: ElectionSettings, kind: str, case: str) -> Claims:
     """Check GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]
-        detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {seen}"
+        detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {say(seen)}"
         yield held_if(seen == {-1}, row="GEN-09", case=case, detail=detail)

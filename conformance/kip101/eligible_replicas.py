@@ -30,7 +30,9 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     came = strict.bench.wait.comes_true(
         lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", STARTS_WITHIN
     )
-    detail = f"{victim} was among the eligible replicas {eligible} of a deleted topic, and is started after a SIGKILL"
+    detail = (
+        f"{victim} was among the eligible replicas {say(eligible)} of a deleted topic, and is started after a SIGKILL"
+    )
     yield held_if(came, case="start", detail=detail)
 
 
@@ -46,14 +48,14 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     described = strict.wait_until(lambda: strict.known_to(asked), "a description")
     yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
     eligible = replicas.eligible()
-    detail = f"replicas {say(described.replicas)}, eligible {eligible}"
+    detail = f"its replicas are {say(described.replicas)}, and eligible are {say(eligible)}"
     yield held_if(set(eligible) <= set(described.replicas), case="partition", detail=detail)
     strict.start(removed)
     replicas.returns(removed)
     strict.kill(kept)
     replicas.leaves(kept)
     after = strict.wait_until(lambda: strict.known_to(asked), "a description")
-    detail = f"{removed} hosts nothing and was described as eligible in {eligible}: {after}"
+    detail = f"{removed} hosts nothing and was described as eligible in {say(eligible)}: {after}"
     held = after.leader in (-1, kept)
     yield held_if(held, case="partition", detail=detail, label="" if held else "elected-without-a-replica")
     strict.start(kept)
@@ -61,8 +63,6 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
         lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader"
     )
     led = strict.bench.wait.comes_true(lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN)
-    detail = (
-        f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {strict.known_to(asked)}"
-    )
+    detail = f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {say(strict.known_to(asked))}"
     yield held_if(led, row="GEN-08", case="clean", detail=detail)
     at_rest(strict, replicas.shown)

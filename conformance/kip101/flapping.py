@@ -28,6 +28,7 @@ from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError
 from protocol.records import batch
+from protocol.words import say
 
 SEGMENT_SIZES = ("segment.bytes", "internal.segment.bytes")
 """The names of the segment size setting: newer releases refuse less than 1 MiB under the older one."""
@@ -55,7 +56,7 @@ def small_segments(bench: Bench) -> PartitionData:
         node.incremental_alter_configs(ResourceType.TOPIC, partition.name, {n: SEGMENT_BYTES}) for n in SEGMENT_SIZES
     ]
     if all(answer.error is not Error.NONE for answer in tried):
-        raise KitError(f"{partition.name} cannot have small segments: {tried}")
+        raise KitError(f"{partition.name} cannot have small segments: {say(tried)}")
     return partition.data
 
 
@@ -193,7 +194,7 @@ def shared_prefixes_are_identical(partition: Partition, tested: bool) -> Claims:
         shared = last_shared(one, other)
         if shared is not None:
             found = first_difference(one, other, shared)
-            detail = f"{one.node} and {other.node} share offset {shared}; below it they part at {found}"
+            detail = f"{one.node} and {other.node} share offset {shared}; below it they part at {say(found)}"
             label = "divergent-prefix" if found else ""
             if tested or found is not None:
                 yield held_if(found is None, row="KIP101-TRUNC-05", case="race", detail=detail, label=label)
@@ -253,4 +254,4 @@ def leaders_flap_for_long(several: FlappingPartitions, picks: list[int], tenths:
             partition.leader().delete_records(partition.name, partition.index, -1)
     at_rest(*partitions)
     in_flight = [flapping.in_flight for flapping in flocks]
-    yield premise(enough_in_flight(flocks), f"changes of leader with data in flight: {in_flight}")
+    yield premise(enough_in_flight(flocks), f"changes of leader with data in flight: {say(in_flight)}")

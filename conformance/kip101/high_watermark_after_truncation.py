@@ -9,6 +9,7 @@ from conformance.rigs.log.crashes import PAIR, Crashing
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from protocol.log import FetchedPartition
+from protocol.words import say
 
 HEARS_WITHIN = 10.0
 """The time limit in seconds: some twenty fetches of a follower, each of which waits half a second."""
@@ -30,7 +31,7 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
 
     met = partition.bench.wait.comes_true(equal, "one high watermark", HEARS_WITHIN)
     marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
-    yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {ends}, {marks}")
+    yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {say(ends)}, {say(marks)}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"
     yield held_if(met, *reads, detail=detail)
     partition.write_acknowledged(b"after", by=leader)
@@ -53,7 +54,7 @@ def leader_without_and_follower_with_orphans(
     disk = partition.disk(follower)
     disk.lose_watermarks()
     had = [lost.before, disk.holds().log_end]
-    yield premise(had == [kept + orphans] * 2, f"both had {kept + orphans} records: log ends {had}")
+    yield premise(had == [kept + orphans] * 2, f"both had {kept + orphans} records: log ends {say(had)}")
     partition.start(leader)
     partition.led_by(leader, above=before.leader_epoch)
     partition.start(follower)

@@ -69,7 +69,7 @@ def delete_records_rewrites_the_first_entry(several: SpreadPartitions, case: str
     partition = several.untrimmed_partition()
     leader = partition.leader()
     before = entries_of(read_epochs(partition, partition.await_agreement().leader, is_documented)) or ()
-    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {before}")
+    yield premise(len(before) >= 2 and before[0].start == 0, f"a leader epoch cache of several epochs: {say(before)}")
     deleted = leader.delete_records(partition.name, 0, start)
     yield premise(deleted.error is Error.NONE, f"deleted below {start}")
     yield from starts_with_its_epoch(partition, leader, before, start)

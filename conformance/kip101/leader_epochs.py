@@ -10,6 +10,7 @@ from conformance.rigs.log.partition import Partition, partition_at_epoch
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.messages import PartitionAnswer
+from protocol.words import say_change
 
 FENCE_ERRORS = (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 
@@ -74,7 +75,7 @@ def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Claims:
     raised = 1 if expected == "SHRINK_RAISES" else 0
     for old, small, new in zip(before, shrunk, grown, strict=True):
         yield premise(old.leader == small.leader == new.leader, f"led by {old.leader} all the time")
-        detail = f"before {old}; shrunk {small}; grown {new}"
+        detail = f"as the ISR shrank, {say_change(old, small)}; as it grew, {say_change(small, new)}"
         yield held_if(small.leader_epoch == old.leader_epoch + raised, case="shrink", detail=detail)
         yield kept_if("KIP101-EPOCH-03-L", small.leader_epoch == old.leader_epoch, case="shrink", detail=detail)
         yield held_if(new.leader_epoch == small.leader_epoch, case="growth", detail=detail)

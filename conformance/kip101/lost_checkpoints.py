@@ -12,6 +12,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from protocol.log import EpochAndOffset
 from protocol.records import Batch
+from protocol.words import say
 
 RECORDS = 3
 
@@ -70,7 +71,7 @@ def rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> 
     )
     ended = answer.diverging_epoch == EpochAndOffset(written[0].epoch, RECORDS)
     kept = all(one.kept_in(read) for one in written) and len(expected) == 2
-    detail = f"its entries are {entries}, of epoch {written[0].epoch} it says {answer}; it holds {read}"
+    detail = f"its leader epoch cache has {say(entries)}"
     yield held_if(kept and ended and entries == expected, read, answer, case="unclean-stop", detail=detail)
 
 
@@ -110,7 +111,7 @@ def rebuilt_from_the_leader(
     expected = epoch_starts(mine.batches, mark)
     entries = partition.entries(id, lambda found: found == expected)
     same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
-    detail = f"{id} holds {mine} with the entries {entries}, {leader} holds {theirs}"
+    detail = f"the leader epoch cache of broker {id} has {say(entries)}"
     yield held_if(same and entries == expected, mine, theirs, case=case, detail=detail)
 
 
@@ -182,7 +183,7 @@ def equivalent(partition: Crashing, id: int, leader: int, start: int, written: l
     expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))
     entries = partition.entries(id, lambda found: found == expected)
-    yield premise(set(expected) <= set(of_leader), f"a leader with the epochs of its records: {of_leader}")
+    yield premise(set(expected) <= set(of_leader), f"a leader with the epochs of its records: {say(of_leader)}")
     kept = all(one.kept_in(mine) for one in written if one.offset >= start)
-    detail = f"log start {start}: the leader has the entries {of_leader}, the copy {entries}"
+    detail = f"log start {start}: the leader has the entries {say(of_leader)}, the copy {say(entries)}"
     yield held_if(kept and entries == expected, mine, theirs, case="wiped", detail=detail)

@@ -86,7 +86,7 @@ def equivalent_cache(partition: Partition, leader: NodeClient, added: int, epoch
     expected = with_records(leading, epochs)
     yield premise(len(expected) == len(epochs) > 1, f"the leader's cache holds the {len(epochs)} epochs with records")
     file = read_epochs(partition, added, lambda file: entries_of(file) == expected)
-    detail = f"{added} holds {entries_of(file)}, the leader {entries_of(leading)}, records are of {say(sorted(epochs))}"
+    detail = f"{added} holds {say(entries_of(file))}, the leader {say(entries_of(leading))}, records are of {say(sorted(epochs))}"
     yield held_if(entries_of(file) == expected, file, leading, row="KIP101-CACHE-07", case="added", detail=detail)
 
 

@@ -11,6 +11,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from history.due import STARTS_WITHIN
 from history.readings import Word
 from protocol.cluster import PartitionMetadata
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 ENOUGH = 10
@@ -22,7 +23,7 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Clai
     [after] = partition.write_acknowledged(b"after", by=before.leader)
     read = partition.read(before.leader)
     stamp = next((b.leader_epoch for b in read.batches if b.base_offset == after.offset), -1)
-    detail = f"led at epoch {before.leader_epoch}, then at {state.leader_epoch} with {after} stamped {stamp}; {read}"
+    detail = f"led at epoch {before.leader_epoch}, then at {state.leader_epoch} with {say(after)} stamped {stamp}"
     yield held_if(stamp > before.leader_epoch, read, row="KIP101-EPOCH-04", case=case, detail=detail)
 
 
@@ -30,10 +31,10 @@ def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Clai
     """Check EPOCH-05: Metadata and leader-epoch-checkpoint have a higher epoch even before a write in it."""
     state = partition.led_by(before.leader)
     entry = Boundary(state.leader_epoch, partition.end_once_online(before.leader))
-    detail = f"{before}, then {state}"
+    detail = f"Metadata had {before}, and then {state}"
     yield held_if(state.leader_epoch > before.leader_epoch, row="KIP101-EPOCH-05", case="metadata", detail=detail)
     entries = partition.entries(before.leader, lambda found: entry in found)
-    detail = f"{entry} is to be among {entries}"
+    detail = f"the leader epoch cache has {say(entries)}, and not {say(entry)}"
     yield held_if(entry in entries, row="KIP101-EPOCH-05", case="entry", detail=detail)
 
 
@@ -78,7 +79,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Claims:
     state = power.trio.wait_until(
         lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", STARTS_WITHIN
     )
-    detail = f"{spared} may lead, {victim} may not: {state}"
+    detail = f"{say(spared)} may lead, {victim} may not: {state}"
     yield held_if(state.leader != victim, row="GEN-09", case="silent", detail=detail)
     yield from leads_at_a_new_epoch(power.alone, before)
     yield from new_epoch(power.alone, before, "broker")

@@ -8,6 +8,7 @@ from conformance.rigs.log.partition import Partition
 from fixtures.wire.records import LENGTHS
 from history.readings import File
 from protocol.records import Codec, batch
+from protocol.words import say_change
 
 
 def whole_batches(file: File) -> dict[int, bytes]:
@@ -31,7 +32,7 @@ def batches_are_copied(leader: File, follower: File) -> Claims:
     copied = whole_batches(follower)
     for offset, original in whole_batches(leader).items():
         copy = copied.get(offset, b"")
-        detail = f"offset {offset}: leader {original.hex()}, follower {copy.hex()}"
+        detail = f"the batch at offset {offset}: {original.hex()} at the leader, {copy.hex()} at the follower"
         same = copy == original
         yield held_if(same, leader, follower, row="KIP101-STAMP-03", case="replicated", detail=detail)
 
@@ -52,7 +53,7 @@ def removed_follower_is_added_again(partition: Partition, removed: int, codec: C
     more = reassign_replicas(partition, before.replicas)
     leader, *copies = (read_first_segment(partition, id) for id in (before.leader, *followers))
     yield premise(before.leader == fewer.leader == more.leader, f"led by {before.leader} all the time")
-    detail = f"before {before}; without {followers[removed]} {fewer}; with it {more}"
+    detail = f"without {followers[removed]}, {say_change(before, fewer)}; with it, {say_change(fewer, more)}"
     yield held_if(fewer.leader_epoch > before.leader_epoch, case="removal", detail=detail)
     yield held_if(more.leader_epoch == fewer.leader_epoch, case="addition", detail=detail)
     for copy in copies:

@@ -12,6 +12,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
+from protocol.words import say
 
 PARTITIONS = 6
 
@@ -59,6 +60,6 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0
-        detail, label = f"{one}, on an empty disk: {state}", "" if held else "stuck"
+        detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
         yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
     at_rest(*lone.partitions)

@@ -25,7 +25,7 @@ def acknowledged_records_survive(
     """Check that the log end of the now leading replica never fell, and that it has all acknowledged records."""
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
-    detail = f"{written}; its log ended at {say(list(dict.fromkeys(ends)))}; now it has {read}"
+    detail = f"{say(written)} were acknowledged; its log ended at {say(list(dict.fromkeys(ends)))}"
     yield held_if(rose and all(one.kept_in(read) for one in written), read, case=case, detail=detail)
 
 
@@ -86,10 +86,10 @@ def former_leader_returns(partition: Crashing, id: int, before: int) -> Claims:
     state = partition.led_by(id, above=-1)
     end = partition.end_once_online(id)
     entry = Boundary(state.leader_epoch, end)
-    detail = f"epoch {before} before; {state}"
+    detail = f"Metadata had epoch {before}, and then {state}"
     yield held_if(state.leader_epoch > before, row="KIP101-EPOCH-05", case="metadata", detail=detail)
     entries = partition.entries(id, lambda found: entry in found)
-    detail = f"epoch {state.leader_epoch} leads at {end}: {entries}"
+    detail = f"epoch {state.leader_epoch} began at {end}; the leader epoch cache has {say(entries)}"
     yield held_if(entry in entries, row="KIP101-EPOCH-05", case="entry", detail=detail)
 
 
@@ -105,11 +105,13 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     cut = partition.disk(second).cut(orphan.offset)
     held = partition.disk(first).holds()
-    yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {cut}, {held}")
+    yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {say(cut)}, {say(held)}")
     partition.start(second)
     yield from former_leader_returns(partition, second, before.leader_epoch)
     [other] = partition.write_acknowledged(b"m3", by=second)
-    yield premise(other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{other} in place of {orphan}")
+    yield premise(
+        other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{say(other)} in place of {say(orphan)}"
+    )
     partition.start(first)
     partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
     yield from without_orphan(partition, first, second, [kept, other], orphan)
@@ -124,7 +126,7 @@ def without_orphan(
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)
     same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
-    detail = f"{first} holds {mine} with {entries}, {second} holds {theirs}"
+    detail = f"the leader epoch cache of {first} has {say(entries)}"
     held = same and not orphan.kept_in(mine) and entry in entries
     yield held_if(held, mine, theirs, row="KIP101-TRUNC-02", case="orphan", detail=detail)
 
@@ -146,14 +148,16 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
     cut = partition.disk(second).cut(lost[0].offset)
     held = partition.disk(first).holds()
-    yield premise(cut.before == held.log_end == lost[-1].offset + 1, f"both held the orphans: {cut}, {held}")
+    yield premise(cut.before == held.log_end == lost[-1].offset + 1, f"both held the orphans: {say(cut)}, {say(held)}")
     partition.start(second)
     led = partition.led_by(second, above=before.leader_epoch)
     node = partition.bench.node(second)
     written = partition.write(*[b"in one batch"] * (trimmed + 1), to=node)
     start = written.base_offset + trimmed
     answer = node.delete_records(partition.name, partition.index, start)
-    yield premise(written.base_offset == lost[0].offset, f"{written} at epoch {led.leader_epoch} in place of {lost}")
+    yield premise(
+        written.base_offset == lost[0].offset, f"{written} at epoch {led.leader_epoch} in place of {say(lost)}"
+    )
     trimmed_there = (answer.error, answer.low_watermark) == (Error.NONE, start)
     yield premise(trimmed_there, f"deleted up to {start}: {answer}", promised=("KIP320-DR-02", "low-watermark"))
     partition.start(first)
@@ -168,5 +172,5 @@ def without_suffix(partition: Crashing, first: int, second: int, *, joined: bool
     mine, theirs = partition.read(first), partition.read(second)
     low = theirs.log_start_offset
     logs = [[batch for batch in read.batches if batch.last_offset >= low] for read in (mine, theirs)]
-    detail = f"in the ISR: {joined}; {first} holds {mine}, {second} holds {theirs}"
+    detail = f"{first} is in the ISR: {say(joined)}"
     yield held_if(joined and logs[0] == logs[1], mine, theirs, detail=detail)

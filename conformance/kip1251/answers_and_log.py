@@ -26,14 +26,14 @@ def group_as_logged(group: TxnGroup, log: GroupLog, case: str) -> Claim:
     """Check that the group's description at rest matches its records."""
     shown = group.describe()
     replayed = log.replay()
-    return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"{shown}; in the log: {say(replayed)}")
+    return held_if(replayed == state_in(group, shown), shown, case=case, detail=f"the log has {say(replayed)}")
 
 
 def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable[int]) -> Claims:
     """Check that each tried partition's committed offset matches the log when no transaction is open."""
     for partition in sorted({*tried}):
         answer, logged = group.committed_offset(partition), log.committed_offset(partition)
-        yield held_if(answer.shows(logged), answer, case=case, detail=f"{partition}: {answer}; in the log: {logged}")
+        yield held_if(answer.shows(logged), answer, case=case, detail=f"the log has offset {say(logged)}")
 
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["group"], changes=CHANGES)

@@ -8,6 +8,7 @@ from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredPartitions
 from protocol.groups import LEAVE_TO_RETURN
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
 
 
@@ -27,7 +28,8 @@ def record_form(group: Group, bumps: int, later: int) -> Claims:
     record = log.current_assignment(heir)
     assigned = carries_epochs(record.assigned_partitions, since) and since[partition] == epoch
     nothing_else = not record.partitions_pending_revocation and record.member_epoch == heir.epoch
-    yield held_if(assigned and nothing_else, record, case="assigned")
+    detail = f"{heir.id} holds partitions since {say(since)}; its record has {say(record)}"
+    yield held_if(assigned and nothing_else, record, case="assigned", detail=detail)
     group.member().join()
     lost = group.heartbeat_until_revoking(heir)
     record = log.current_assignment(heir)
@@ -36,7 +38,8 @@ def record_form(group: Group, bumps: int, later: int) -> Claims:
     both = carries_epochs(record.assigned_partitions, kept) and carries_epochs(
         record.partitions_pending_revocation, pending
     )
-    yield held_if(both, record, case="pending-revocation")
+    detail = f"{heir.id} has to revoke {say(sorted(lost))}, held since {say(since)}; its record has {say(record)}"
+    yield held_if(both, record, case="pending-revocation", detail=detail)
 
 
 @probe("KIP1251-STATIC-01", rig=fresh_group(), cases=["record"], bumps=integers(0, 4))
@@ -48,4 +51,5 @@ def record_of_a_static_member_that_left(group: Group, bumps: int) -> Claims:
     member.leave_to_return()
     record = log.current_assignment(member)
     reset = carries_epochs(record.assigned_partitions, dict.fromkeys(member.partitions, 0))
-    yield held_if(record.member_epoch == LEAVE_TO_RETURN and reset, record, case="record")
+    held = record.member_epoch == LEAVE_TO_RETURN and reset
+    yield held_if(held, record, case="record", detail=f"{member.id} left to return; its record has {say(record)}")

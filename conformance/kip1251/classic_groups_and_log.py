@@ -58,7 +58,7 @@ def as_logged(lone: Lone, case: str) -> Claims:
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
-    detail = f"{shown}, answered generation {lone.member.generation}; in the log: {say(logged)}"
+    detail = f"the member joined at generation {lone.member.generation}; the log has {say(logged)}"
     yield held_if(held and answered, shown, case=case, detail=detail)
 
 

@@ -30,7 +30,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
         yield held_if(
             partition in new.partitions or given.require_also(False),
             case="pending",
-            detail=f"{partition}; {say(sorted(new.partitions))}",
+            detail=f"{old.id} left before it revoked {partition}; {new.id} has {say(sorted(new.partitions))}",
         )
     for _ in range(waits):
         new.keep_up()
@@ -40,7 +40,10 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
     for partition in sorted(kept):
         reserved = partition in back.partitions and partition not in new.partitions
         yield held_if(
-            reserved, answer, case="assigned", detail=f"{partition}; back with {say(sorted(back.partitions))}"
+            reserved,
+            answer,
+            case="assigned",
+            detail=f"{old.id} had left with {partition}; its successor is back with {say(sorted(back.partitions))}",
         )
 
 
@@ -57,7 +60,7 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.committed_offset(0)
     unknown = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))
-    yield held_if(unknown, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
+    yield held_if(unknown, commit, after, case="removed", detail=f"{old.id}, which was silent, was removed: {gone}")
     yield premise(gone, f"{old.id} is removed")
     new = group.member(old.instance_id)
     new.join()
@@ -66,5 +69,9 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
     stays = group.committed_offset(0)
     afresh = new.since[0] > old.epoch and first.all_answered(Error.STALE_MEMBER_EPOCH) and stays.shows(offset)
     yield held_if(
-        afresh, first, stays, case="afresh", detail=f"since {new.since[0]}, before {old.epoch}; {first}; {stays}"
+        afresh,
+        first,
+        stays,
+        case="afresh",
+        detail=f"the next member has it since epoch {new.since[0]}, the former was at {old.epoch}",
     )

@@ -9,6 +9,7 @@ from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
 from conformance.rigs.groups.members import Members
 from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
+from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)
@@ -40,7 +41,8 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
         for member in group_members.present:
             record = log.current_assignment(member)
             listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
-            yield held_if(in_order(record, listed), record, case="record")
+            detail = f"{member.id} at epoch {member.epoch} has the record {say(record)}"
+            yield held_if(in_order(record, listed), record, case="record", detail=detail)
 
 
 def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:

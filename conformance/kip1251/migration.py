@@ -7,6 +7,7 @@ from conformance.rigs.groups.classic import classic_alone, commit_offset, rejoin
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog
 from protocol.codes import Error
+from protocol.words import say
 from strategies.inputs import OFFSETS
 
 REJOINS = integers(1, 3)
@@ -55,7 +56,7 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
     held = frozenset(range(group.partitions)).intersection(*(record.partitions for record in stored))
     gone = frozenset(range(group.partitions)).difference(*(record.partitions for record in stored[-1:]))
     risen = missed.error is Error.NONE and bool(stored) and stored[-1].member_epoch > generation
-    yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {stored}")
+    yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {say(stored)}")
     kept, lost = min(held), min(gone)
     refused = commit_offset(group, classic, lost, offset, generation)
     unset = group.committed_offset(lost)

@@ -86,7 +86,7 @@ class MixedGroup:
         partitions = member.owned if isinstance(member, MixedMember) else member.partitions
         new, shared = self._holders.note_given(member, partitions)
         if new:
-            detail = f"{member.id} is given {say(sorted(new))}, of which others have {say(sorted(shared))}; {answer}"
+            detail = f"{member.id} is given {say(sorted(new))}, of which others have {say(sorted(shared))}"
             yield held_if(not shared, answer, case="single-owner", detail=detail)
 
     def names_one_owner(self) -> Claim:
@@ -144,7 +144,7 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
         noticed if not shown else False,
         *early,
         case="classic-revocation",
-        detail=f"noticed: {noticed}; {say(sorted(shown))} given",
+        detail=f"{classic.id} was told to rejoin: {noticed}; {newcomer.id} had {say(sorted(shown))} before that",
     )
     classic.rejoin()
     classic.sync()
@@ -156,5 +156,5 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
         classic.sync()
     given = group.is_given(newcomer, frozenset(range(group.partitions)) - kept)
     apart = not newcomer.partitions & classic.owned and bool(kept) and classic.owned == kept
-    detail = f"{say(sorted(kept))} kept, {say(sorted(newcomer.partitions))} given"
+    detail = f"{classic.id} kept {say(sorted(kept))}, {newcomer.id} was given {say(sorted(newcomer.partitions))}"
     yield held_if(given if apart else False, case="classic-revocation", detail=detail)

@@ -147,15 +147,15 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         shown = new.partitions & lost
         if case == "removed" and group.describe_member(old) is None:
             break
-        yield held_if(
-            not shown, answer, case=case, detail=f"{answer}; the former owner has to revoke {say(sorted(lost))}"
-        )
+        yield held_if(not shown, answer, case=case, detail=f"{old.id} has not yet revoked {say(sorted(lost))}")
     if case == "acknowledged":
         group.acknowledge(old)
     elif case == "left":
         old.leave()
     given = group.is_given(new, lost)
-    yield held_if(given, case=case, detail=f"{say(sorted(new.partitions))} assigned, {say(sorted(lost))} free")
+    yield held_if(
+        given, case=case, detail=f"{new.id} has {say(sorted(new.partitions))}, while {say(sorted(lost))} were free"
+    )
 
 
 @probe(
@@ -188,7 +188,10 @@ def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: boo
 def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Claims:
     for partition in sorted(partitions & new.partitions):
         first = new.since[partition]
-        yield held_if(first > last, detail=f"partition {partition}: owned up to epoch {last}, then from {first}")
+        yield held_if(
+            first > last,
+            detail=f"{new.id} owns partition {partition} from epoch {first}, its former owner did up to {last}",
+        )
 
 
 @probe("KIP1251-BASE-05", rig=fresh_group(), bumps=EPOCH_BUMPS, offset=OFFSETS)
@@ -209,8 +212,12 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
     refused = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
-    yield held_if(refused, commit, after, case="removed", detail=f"removed: {gone}; {commit}; {after}")
+    yield held_if(
+        refused, commit, after, case="removed", detail=f"{old.id}, which did not revoke in time, was removed: {gone}"
+    )
     given = group.is_given(new, lost)
     yield held_if(
-        given, case="handed-over", detail=f"{say(sorted(new.partitions))} assigned, {say(sorted(lost))} were revoked"
+        given,
+        case="handed-over",
+        detail=f"{new.id} has {say(sorted(new.partitions))}, while {say(sorted(lost))} were free",
     )

@@ -64,7 +64,7 @@ class Copying:
         offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]
         done = all(answer.shows(INPUTS) for answer in offsets)
         offsets_shown = say([answer.only_partition.offset for answer in offsets])
-        detail = f"twice or never: {miscopied_values(found, wanted)}; offsets {offsets_shown}"
+        detail = f"twice or never: {say(miscopied_values(found, wanted))}; offsets {offsets_shown}"
         return held_if(met.require_also(done), read, *offsets, detail=detail)
 
 
@@ -136,9 +136,7 @@ class Loop:
         answer = self.commit(offsets, self.member.epoch)
         accepted = all_answered(answer, Error.NONE)
         self.producer.end(committed=accepted)
-        detail = (
-            f"commit at {self.member.epoch}, member epoch {missed.member_epoch}, since {self.member.since}; {answer}"
-        )
+        detail = f"it committed at epoch {self.member.epoch}, and the member is at {missed.member_epoch}"
         yield held_if(accepted, answer, detail=detail)
         self.member.receive(missed)
 

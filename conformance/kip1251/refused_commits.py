@@ -38,7 +38,12 @@ def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, of
         after, stored = group.committed_offset(0), log.offsets(0)
         error = answer.all_answered(STRANGERS.get(wrong, Error.STALE_MEMBER_EPOCH))
         yield held_if(error and after.shows(offset), answer, after, case="offset-fetch")
-        yield held_if(error and stored == [offset], answer, case="log", detail=f"{answer}; in the log: {say(stored)}")
+        yield held_if(
+            error and stored == [offset],
+            answer,
+            case="log",
+            detail=f"the log has the offsets {say(stored)}, before it had {offset}",
+        )
 
 
 @probe(
@@ -88,7 +93,7 @@ def refused_generation_is_not_stored(
         answer = commit_offset(group, classic, 0, offset + step, max(0, classic.generation + distance))
         after, stored = group.committed_offset(0), log.offsets(0)
         held = answer.all_answered(Error.ILLEGAL_GENERATION) and after.shows(offset) and stored == [offset]
-        yield held_if(held, answer, after, detail=f"{answer}; {after}; in the log: {say(stored)}")
+        yield held_if(held, answer, after, detail=f"the log has the offsets {say(stored)}, before it had {offset}")
 
 
 @probe("KIP1251-COMMIT-14", rig=fresh_group(), bumps=integers(5, 6), back=integers(1, 100), offset=OFFSETS)

@@ -14,6 +14,7 @@ from fixtures.wire.retriable import error_of
 from protocol.codes import Error
 from protocol.groups import JOIN, LEAVE, DescribedGroup, TopicPartitions
 from protocol.messages import Answer
+from protocol.words import say_change
 
 CHANGES = lists(sampled_from(["join", "bump", "leave"]), min_size=2, max_size=4)
 BEYOND = 7
@@ -82,7 +83,14 @@ def refused_members_leave_the_group_as_it_was(
         answer = REFUSED[kind](group, members.present)
         yield premise(error_of(answer) is not Error.NONE, f"{kind} is refused: {answer}", promised=PROMISED.get(kind))
         after = at_rest(group)
-        yield held_if(before == after, after, case=case, detail=f"{kind}: {answer}; {before}, then {after}")
+        yield held_if(
+            before == after, after, case=case, detail=f"after a refusal ({kind}): {say_change(before, after)}"
+        )
         members.bring_all_back()
         later = at_rest(group)
-        yield held_if(before == later, later, case=case, detail=f"{kind}: {answer}; {before}, later {later}")
+        yield held_if(
+            before == later,
+            later,
+            case=case,
+            detail=f"after a refusal ({kind}) and valid heartbeats: {say_change(before, later)}",
+        )

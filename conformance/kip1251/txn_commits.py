@@ -13,7 +13,6 @@ from conformance.rigs.producers.combined_node import StageProducer
 from protocol.codes import Error
 from protocol.messages import Topic
 from protocol.transactions import TxnOffsetCommitAnswer
-from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, OFFSETS
 
 PICK = integers(0, 1)
@@ -361,6 +360,11 @@ def plain_commit_before_the_marker_loaded(
         yield held_if(after.shows(newest), after)
 
 
+def _in_words(moves: list[tuple[str, int]]) -> str:
+    """Return drawn moves in words: plain commits, and commits within and ends of transactions by number."""
+    return ", ".join(move if move == "plain" else f"{move} {number}" for move, number in moves)
+
+
 @probe("KIP1251-TXN-05", rig=fresh_txn_group(), cases=["any-order"], moves=MOVES, pick=PICK)
 def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: int) -> Claims:
     """The stored offset is the one sent last by a plain commit or a committed transaction, in whatever order
@@ -383,4 +387,6 @@ def offsets_in_any_order(group: TxnGroup, moves: list[tuple[str, int]], pick: in
             ended = pending.pop(number)
             stored = max(stored, ended) if move == "commit" else stored
         now = group.node.offset_fetch(group.name, [(group.topic, 0)])
-        yield held_if(now.shows(stored[1]), now, detail=f"{say(moves[:moved])}: {stored[1]} expected, {now}")
+        yield held_if(
+            now.shows(stored[1]), now, detail=f"offset {stored[1]} was sent last in {_in_words(moves[:moved])}"
+        )

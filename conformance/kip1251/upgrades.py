@@ -13,6 +13,7 @@ from conformance.rigs.restarts import answering_again
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select_versions
 from protocol.codes import Error
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 FORMER = sampled_from(select_versions(["4.0..4.2"]))
@@ -118,7 +119,12 @@ def group_on_the_former_release_again(group: Group, release: str, bumps: int, of
             and group.assigned_partitions(found) == member.partitions
         )
         kept = group.committed_offset(0)
-        yield held_if(alive and kept.shows(offset), kept, case="roll-back", detail=f"{member.epoch}: {found}; {kept}")
+        yield held_if(
+            alive and kept.shows(offset),
+            kept,
+            case="roll-back",
+            detail=f"after the roll-back {member.id} at epoch {member.epoch} was described as {say(found)}",
+        )
         for epoch in range(member.since[0], member.epoch):
             yield commit_is_refused(group, member, 0, epoch, offset, "KIP1251-PERSIST-04", "roll-back")
         yield commit_is_accepted(group, member, 0, member.epoch, offset, "KIP1251-PERSIST-04", "roll-back")

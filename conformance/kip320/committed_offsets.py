@@ -114,8 +114,10 @@ def epoch_is_visible_once_its_transaction_commits(
     found = offsets.fetch(fetch)
     expected = (offset, earlier) if case == "aborted" else (offset + 1, epoch)
     hidden = holds_commit(pending, offset, earlier) and unstable.error is Error.UNSTABLE_OFFSET_COMMIT
-    yield held_if(hidden, pending, unstable, case="pending")
-    yield held_if(holds_commit(ended, *expected) and holds_commit(found, *expected), ended, found)
+    detail = f"while epoch {epoch} was pending, OffsetFetch had {pending}, and as a stable offset {unstable}"
+    yield held_if(hidden, pending, unstable, case="pending", detail=detail)
+    held = holds_commit(ended, *expected) and holds_commit(found, *expected)
+    yield held_if(held, ended, found, detail=f"OffsetFetch had {ended} at the end, and then {found}")
 
 
 def on_one_node(bench: Bench) -> PartitionData:

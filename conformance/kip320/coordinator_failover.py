@@ -327,6 +327,8 @@ def stored_value_has_the_epoch(partition: Partition, offset: int, epoch: int, ba
     records = records_from(log, start)
     for commit in commits.sent:
         found = newest_value(records, key_of(commit, partition.name))
-        yield premise(found is not None, f"a value for {commit} in {OFFSETS_TOPIC}")
+        yield premise(found is not None, f"a value for {say(commit)} in {OFFSETS_TOPIC}")
         held = found is not None and found[0] >= STORED_EPOCH_FROM and found[1:] == (commit.offset, commit.epoch)
-        yield held_if(held, case="record", detail=f"sent {commit}, stored (version, offset, epoch) {found}")
+        yield held_if(
+            held, case="record", detail=f"{say(commit)} was sent; the record has version, offset and epoch {say(found)}"
+        )

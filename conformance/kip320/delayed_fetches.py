@@ -47,6 +47,10 @@ class DelayedFetch(NamedTuple):
         took = self.age() - at
         return answer.partitions[0], self.bench.wait.end_of_wait(took < PROMPT, PROMPT, took)
 
+    def outcome(self, answer: FetchedPartition, after: str, prompt: Settled) -> str:
+        """Return who answered what, after which event, and whether promptly."""
+        return f"{self.client.node} answered the delayed fetch, after {after}, with {answer}; promptly: {prompt}"
+
 
 def still_early(age: float) -> PremiseClaim:
     """Return the premise that the fetch was far from expiry when the completing event occurred."""
@@ -74,7 +78,8 @@ def fetch_of_an_old_epoch_is_completed(partition: Partition, at_leader: bool, ba
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.require_also(answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches), answer)
+    held = prompt.require_also(answer.error is Error.FENCED_LEADER_EPOCH and not answer.batches)
+    yield held_if(held, answer, detail=waiting.outcome(answer, "another broker led", prompt))
 
 
 @probe("KIP320-FETCH-12", rig=fresh_partition(), cases=["removed"], at_leader=booleans(), back=BACK)
@@ -86,7 +91,8 @@ def fetch_at_a_removed_replica_is_completed(partition: Partition, at_leader: boo
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.require_also(answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches), answer)
+    held = prompt.require_also(answer.error is Error.NOT_LEADER_OR_FOLLOWER and not answer.batches)
+    yield held_if(held, answer, detail=waiting.outcome(answer, "its replica was removed", prompt))
 
 
 def delayed_at_log_end(partition: Partition, at_leader: bool, back: int) -> DelayedFetch:
@@ -119,7 +125,8 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     completed = waiting.age()
     yield still_early(completed)
     answer, prompt = waiting.answer_after(completed)
-    yield held_if(prompt.require_also(diverges_at(answer, suffix.epoch, suffix.start)), answer)
+    held = prompt.require_also(diverges_at(answer, suffix.epoch, suffix.start))
+    yield held_if(held, answer, detail=waiting.outcome(answer, "its records were replaced", prompt))
 
 
 def behind(partition: Partition, offset: int, last: int) -> FetchPartition:

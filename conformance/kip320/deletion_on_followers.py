@@ -10,6 +10,7 @@ from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.partition import Boundary, Partition, fresh_partition
 from history.readings import File
 from protocol.codes import Error
+from protocol.words import say
 
 END = 9
 SHORT_MS = 500
@@ -41,11 +42,14 @@ def log_starts_agree(partition: Partition, start: int) -> Claims:
     wanted = expected_cache(partition, start)
     for id in partition.await_agreement().replicas:
         came = begins_at(partition, id, start)
-        yield held_if(came, case="log-start", detail=f"{id} starts at {start}: {came}")
+        yield held_if(came, case="log-start", detail=f"broker {id} came to start at {start}: {came}")
         file = read_epochs(partition, id, lambda file: entries_become(file, wanted))
         held = entries_become(file, wanted)
         yield held_if(
-            held, file, case="entries", detail=f"{id}, trimmed to {start}, holds {entries_of(file)}, not {wanted}"
+            held,
+            file,
+            case="entries",
+            detail=f"{id}, trimmed to {start}, holds {say(entries_of(file))}, not {say(wanted)}",
         )
 
 

@@ -11,6 +11,7 @@ from protocol.codes import Error
 from protocol.log import EpochQuery
 from protocol.records import batch
 from protocol.since import since
+from protocol.words import say
 
 
 @probe(
@@ -36,7 +37,7 @@ def offline_partition_has_a_storage_error(
     queries = [EpochQuery(chosen[kind].name, 0, leader_epoch=epoch) for kind in order]
     answer = disks.node.offset_for_leader_epoch_many(queries, version=version)
     lost = disks.failed_directory()
-    yield premise(lost is not None, f"the broker without one of its log directories: {lost}")
+    yield premise(lost is not None, f"the broker without one of its log directories: {say(lost)}")
     found = {end.topic: end for end in answer.partitions}
     sound, offline = (found.get(chosen[kind].name) for kind in ("sound", "offline"))
     offline_refused = offline is not None and is_refusal(offline, Error.KAFKA_STORAGE_ERROR)

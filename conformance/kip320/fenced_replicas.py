@@ -33,6 +33,7 @@ from protocol.errors import KitError
 from protocol.log import FetchedPartition, ProduceAnswer, ProducePartition
 from protocol.messages import Topic
 from protocol.records import batch
+from protocol.words import say
 from strategies.inputs import RECORDS
 
 AT_ONCE_MS = 1_500
@@ -59,7 +60,7 @@ class Controller(QuorumView):
             raise KitError("no controller is active")
         epochs = self.bench.node(active.id, controller=True).broker_registrations(active.epoch).epochs
         if missing := [name for name in self.bench.brokers if self.bench.id_of(name) not in epochs]:
-            raise KitError(f"__cluster_metadata holds no registration of {missing}; it names {epochs}")
+            raise KitError(f"__cluster_metadata holds no registration of {say(missing)}; it names {say(epochs)}")
         return epochs
 
     def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
@@ -84,7 +85,7 @@ class Controller(QuorumView):
                 return replace(change, partition_epoch=answer.partition_epoch)
             if answer.error is not Error.INVALID_UPDATE_VERSION:
                 break
-        raise KitError(f"the controller does not accept the ISR that {topic.name} has: {answer}, asked {change}")
+        raise KitError(f"the controller does not accept the ISR that {topic.name} has: {answer}, asked {say(change)}")
 
 
 # --- KIP320-FETCH-10
@@ -232,7 +233,7 @@ def stayed_out(pairs: SharedFollower, tries: list[FollowerFetch], case: str) -> 
     for number, topic in enumerate(pairs.topics):
         entered = [try_.seen for try_ in tries if pairs.follower_id in pairs.states(try_.seen)[number].isr]
         shown = entered[:1] or [tries[-1].seen]
-        detail = f"{topic.name} after {len(tries)} fetches: {pairs.states(shown[0])[number]}"
+        detail = f"after {len(tries)} fetches, {topic.name} has {pairs.states(shown[0])[number]}"
         yield held_if(not entered, tries[-1].fetched, *shown, case=case, detail=detail)
 
 
@@ -243,9 +244,21 @@ def does_not_count_or_delay(pairs: SharedFollower, end: int) -> Claims:
     strict = pairs.produce(pairs.data.strict, b"needs two", timeout_ms=AT_ONCE_MS)
     yield premise(all(one.error is Error.NONE for one in tempted.fetched.partitions), "a fetch answered 0")
     for written in free.partitions:
-        yield held_if(written.error is Error.NONE, free, row="KIP320-REPL-03", case="not-blocking", detail=str(written))
+        yield held_if(
+            written.error is Error.NONE,
+            free,
+            row="KIP320-REPL-03",
+            case="not-blocking",
+            detail=f"to one of them: {written}",
+        )
     for written in strict.partitions:
-        yield held_if(written.error in TOO_FEW, strict, row="KIP320-REPL-03", case="not-counted", detail=str(written))
+        yield held_if(
+            written.error in TOO_FEW,
+            strict,
+            row="KIP320-REPL-03",
+            case="not-counted",
+            detail=f"to one of them: {written}",
+        )
 
 
 def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Claims:

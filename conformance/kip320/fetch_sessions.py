@@ -13,6 +13,7 @@ from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition
+from protocol.words import say
 from strategies.inputs import RECORDS
 
 
@@ -72,7 +73,7 @@ def session_repeats_divergence_and_errors(
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
     session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
     opened = requested_partition(session.ask(log.end, sent, own))
-    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
+    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {say(opened)}")
     quiet = [session.ask() for _ in range(1 + rereads)]
     yield held_if(not any(answer.partitions for answer in quiet), *quiet)
 
@@ -109,7 +110,7 @@ def session_at_a_follower_repeats_them_too(
     own, sent = state.leader_epoch, state.leader_epoch if with_epoch else -1
     session = Session(partition, node, choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM))
     opened = requested_partition(session.ask(log.end, sent, own))
-    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {opened}")
+    yield premise(opened is not None and opened.error is Error.NONE, f"a session at the log end: {say(opened)}")
     quiet = [session.ask() for _ in range(1 + rereads)]
     yield held_if(not any(answer.partitions for answer in quiet), *quiet)
     yield from diverging(session, log, sent, past, rereads, "follower")
@@ -134,7 +135,7 @@ def session_reports_a_truncation(partition: Partition, records: int, rereads: in
         quiet = session.ask()
     yield suffix.is_replaced(partition)
     stood = opened is not None and opened.error is Error.NONE and opened.diverging_epoch is None
-    yield premise(stood and quiet.partitions == (), f"a session at the log end: {opened}, {quiet}")
+    yield premise(stood and quiet.partitions == (), f"a session at the log end: {say(opened)}, {quiet}")
     answers = [session.ask() for _ in range(1 + rereads)]
     found = [requested_partition(answer) for answer in answers]
     held = all(one is not None and diverges_at(one, suffix.epoch, suffix.start) for one in found)

@@ -101,10 +101,10 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
         took = bench.now().seconds - began
     partition.wait_until_whole()
     yield premise(took < PATIENCE, f"two brokers frozen for {took:.1f} s, too short a time to be fenced")
-    yield premise(first == last and first[0] < start, f"high watermark and log end {first}, then {last}")
+    yield premise(first == last and first[0] < start, f"high watermark and log end {say(first)}, then {say(last)}")
     for try_ in out:
         yield premise(try_.served == TRIES, f"{try_.served} of {TRIES} fetches at {try_.offset} answered 0")
-        detail = f"epoch {epoch} began at {start}, fetches at {try_.offset}, in the ISR: {try_.inside}"
+        detail = f"epoch {epoch} began at {start}, fetches at {try_.offset}, in the ISR: {say(try_.inside)}"
         yield held_if(not try_.inside, try_.last, case="below", detail=detail)
     yield enough_time(joined)
     yield held_if(joined, case="reached", detail=f"in the ISR by fetches at {start}: {joined}")
@@ -169,4 +169,6 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
     yield premise(all(map(is_failed, answers)), f"fetches that all failed: {say(answers[:4])}")
     yield enough_time(joined)
     yield premise(joined, f"a served fetch at {end} leads into the ISR", promised=("KIP320-REPL-06", "reached"))
-    yield held_if(not inside, *answers[:4], detail=f"in the ISR after {len(answers)} such fetches: {say(inside)}")
+    yield held_if(
+        not inside, *answers[:4], detail=f"after {len(answers)} such fetches it was in the ISR: {say(inside)}"
+    )

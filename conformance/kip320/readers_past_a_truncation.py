@@ -11,6 +11,7 @@ from conformance.rigs.log.truncated_readers import epoch_of_last_shared, record_
 from conformance.rigs.log.unclean_elections import COUPLE, SESSION, UncleanPartition
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
+from protocol.words import say
 
 OLDEST_FETCH = 4
 """The lowest version of Fetch in 4.x."""
@@ -49,7 +50,7 @@ def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, 
     shared, met, known = common_prefix(reader.delivered, log), reader.position, len(reader.rewinds)
     if exact:
         yield premise(
-            shared < met.offset, f"{reader.name} at {met} is ahead of what it shares with its leader, {shared}"
+            shared < met.offset, f"{reader.name} at {say(met)} is ahead of what it shares with its leader, {shared}"
         )
     reached = reader.reaches(log.high_watermark)
     answer = leader.fetch(couple.fetch_from(0, current_leader_epoch=state.leader_epoch))
@@ -58,7 +59,9 @@ def follows(couple: UncleanPartition, reader: Reader, state: PartitionMetadata, 
     to = back[-1].offset if back else met.offset
     as_it_should = to == shared if exact else to <= shared
     held = reached.require_also(as_it_should and reader.delivered == delivered_of(log))
-    detail = f"{reader.name} shared {shared}, was at {met}, went back to {back}, now has {reader.delivered}"
+    detail = (
+        f"{reader.name} shared {shared}, was at {say(met)}, went back to {say(back)}, now has {say(reader.delivered)}"
+    )
     yield held_if(held, log, *back, reader.position, case=case, detail=detail)
 
 
@@ -88,8 +91,8 @@ def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, los
     couple.come_back(second)
     leaderless = couple.leaderless_for(2 * SESSION)
     heir = couple.bench.id_of(second)
-    yield premise(heir not in leaderless.eligible, f"{second} may lead by permission only: {leaderless}")
-    detail = f"without a request, and with {second} alive: {leaderless}"
+    yield premise(heir not in leaderless.eligible, f"{second} may lead by permission only: {say(leaderless)}")
+    detail = f"without a request, and with {second} alive: {say(leaderless)}"
     yield held_if(leaderless.leaders == {-1}, row="GEN-09", case="silent", detail=detail)
     state = couple.elect(second)
     yield premise(state.leader_epoch > alone.leader_epoch, f"a new epoch: {alone} and {state}")
@@ -122,4 +125,4 @@ def two_more_elections(couple: UncleanPartition, awake: tuple[Reader, ...], asle
     log = read_whole(couple, couple.bench.node(final.leader), final.leader_epoch)
     for reader in (*awake, asleep):
         held = reader.reaches(log.high_watermark).require_also(reader.delivered == delivered_of(log))
-        yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {reader.delivered}")
+        yield held_if(held, log, reader.position, case="repeated", detail=f"{reader.name} has {say(reader.delivered)}")

@@ -10,6 +10,7 @@ from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, Repeated
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.zombies import CutOffFromControllers
+from protocol.words import say
 
 SILENT = 0.4
 """Seconds by which the follower freezes before the leader. Both send heartbeats every 0.2 s, so the follower is fenced
@@ -23,9 +24,7 @@ def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: 
     met = len(hammer.caught_in_time)
     shown = {name: sorted(r.offset for r in records) for name, records in gone.items() if records}
     yield premise(met > 0, f"{met} of {len(gone)} partitions answered before they had caught up")
-    detail = (
-        f"{met} partitions answered in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {shown}"
-    )
+    detail = f"{met} partitions answered in time, {len(hammer.answers)} fetches; doomed offsets on {len(shown)}: {say(shown)}"
     yield held_if(not shown, *hammer.answers_with(gone)[:3], case=case, detail=detail[:2000])
 
 
@@ -45,8 +44,8 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     isrs = crowd.leaderless()
     bench.processes.resume(crowd.second)
     crowd.elect()
-    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the former leader end at {ends}")
-    yield premise(all(heir not in isr for isr in isrs), f"no replica of the ISR is up: {isrs}")
+    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the former leader end at {say(ends)}")
+    yield premise(all(heir not in isr for isr in isrs), f"no replica of the ISR is up: {say(isrs)}")
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
 
     hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more)
@@ -74,7 +73,7 @@ def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
     crowd.write(crowd.second, *[b"in their place"] * (doomed + more))
-    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the stale leader end at {ends}")
+    yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the stale leader end at {say(ends)}")
 
     hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more, epochs)
     with ThreadPoolExecutor(1) as pool:

@@ -24,6 +24,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchOptions, ProducedPartition
 from protocol.records import batch
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 A_WHILE = 0.5
@@ -93,7 +94,7 @@ def copies_but_stays_out(stale: StaleFollower, records: int) -> Claims:
         yield premise(stale.has_copied(end), f"{stale.follower.node}, fenced, copied up to {end}")
         ends, states = stale.watch(A_WHILE)
         entered = [state for state in states if stale.id in state.isr]
-        detail = f"log end {end}, at the follower {ends}; {(entered or states)[-1]}"
+        detail = f"log end {end}, at the follower {say(ends)}; {(entered or states)[-1]}"
         yield held_if(not entered, row="KIP320-REPL-02", case="fenced", detail=detail)
 
 
@@ -113,7 +114,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Claims:
     bench.eventually(
         lambda: stale.other in stale.agreed_state().isr, f"{stale.other} in sync again", STARTS_WITHIN, due="replica"
     )
-    yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {still}")
+    yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {say(still)}")
     yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
 
 
@@ -142,7 +143,7 @@ def gets_nothing(stale: StaleFollower, records: int) -> Claims:
     end = stale.log_end(stale.leader)
     yield premise(end > stood, f"a leader that went on from {stood} to {end}")
     held = ends == {stood} and not any(stale.id in state.isr for state in states)
-    detail = f"log end {end}, at the follower {stood}, then {ends}; {states[-1]}"
+    detail = f"log end {end}, at the follower {stood}, then {say(ends)}; {states[-1]}"
     yield held_if(held, written, row="KIP320-REPL-01", case="parked", detail=detail)
 
 

@@ -20,6 +20,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.messages import PartitionAnswer
 from protocol.records import batch
+from protocol.words import say
 
 PATIENCE_MS = int(2.5 * LAG * 1000)
 """Milliseconds for which the write with acks=all waits: long enough for several ISR shrink requests of the stale leader."""
@@ -46,7 +47,7 @@ def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Claims:
     ignorant, fenced = answers_by_case(couple, stale, old, new), answers_by_case(couple, true, old, old)
     still = answers_by_case(couple, stale, old, old)
     for answers in (*served, still):
-        yield premise(all_answer(answers, Error.NONE), f"both lead, each at its epoch: {answers}")
+        yield premise(all_answer(answers, Error.NONE), f"both lead, each at its epoch: {say(answers)}")
     for case, answer in ignorant.items():
         yield held_if(answer.error is Error.UNKNOWN_LEADER_EPOCH, answer, row="KIP320-REPL-07", case=case)
     held = all_answer(fenced, Error.FENCED_LEADER_EPOCH)
@@ -74,7 +75,7 @@ def nothing_is_committed(rule: TwoLeaders, alone: int, meanwhile: int, patience_
     answer = stale.produce(partition.topic, partition.index, for_all, timeout_ms=patience_ms)
     after, grown = watermark_and_end(partition, stale)
     still = answers_by_case(partition, stale, old, old)
-    yield premise(all_answer(still, Error.NONE), f"still a leader at epoch {old} when all was written: {still}")
+    yield premise(all_answer(still, Error.NONE), f"still a leader at epoch {old} when all was written: {say(still)}")
     yield premise(grown > end >= before, f"records at the stale leader, whose log ended at {end} and ends at {grown}")
     yield held_if(answer.error in TOO_FEW, answer, row="KIP320-REPL-08", case="acks-all")
     detail = f"high watermark {before}, then {after}; log end {end}, then {grown}"

@@ -49,7 +49,7 @@ def api_versions_match_the_release(partition: Partition, expected: str) -> Claim
             found is not None and found.low == listed[api].low and found.high >= listed[api].high
             for api, found in offered.items()
         )
-        yield held_if(held, answer, detail="; ".join(f"{api} {found}" for api, found in offered.items()))
+        yield held_if(held, answer, detail="; ".join(f"{api} {say(found)}" for api, found in offered.items()))
 
 
 @probe("KIP320-VER-01", rig=partition_at_epoch(3), cases=["fetch"], ahead=EPOCHS_AHEAD, which=integers(0, 2))
@@ -135,7 +135,8 @@ def commits_have_their_epochs(partition: Partition, epoch: int, offset: int) -> 
     in_transactions = [committed_in_transaction(partition, offset, version, epoch) for version in (1, 2)]
     held = holds_commit(plain, offset, -1) and holds_commit(hidden, offset, -1) and holds_commit(shown, offset, epoch)
     by_transaction = holds_commit(in_transactions[0], offset, -1) and holds_commit(in_transactions[1], offset, epoch)
-    yield held_if(held and by_transaction, plain, hidden, shown, *in_transactions)
+    detail = f"sent without epoch {plain}, hidden {hidden}, shown {shown}, in transactions {say(in_transactions)}"
+    yield held_if(held and by_transaction, plain, hidden, shown, *in_transactions, detail=detail)
 
 
 def committed_in_transaction(partition: Partition, offset: int, version: int, epoch: int) -> CommittedOffset:

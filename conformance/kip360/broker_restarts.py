@@ -119,7 +119,7 @@ def entirely_deleted(stage: Stage, epoch: int, sizes: list[int]) -> Part:
     known = log.producer(producer.producer_id)
     again = producer.send(log, newest.batch)
     recognised = is_appended(again, newest.answer.base_offset) and log.end() == sum(sizes)
-    detail = f"the partition knows {say(known)}; {again}"
+    detail = f"after the restart the partition knew {say(known)} of the producer"
     yield held_if(recognised, newest.answer, again, row="KIP360-SEQ-11", case="duplicate", detail=detail)
 
 
@@ -172,7 +172,7 @@ def zombie_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int) 
     yield premise(known is None and before == records + 1, f"the partition knows {say(known)}")
     answer = zombie.send(log, zombie.batch(log, sequence=0))
     end, stable_end = log.end(), log.stable_end()
-    detail = f"{answer}; end {end}, before {before}, stable end {stable_end}"
+    detail = f"the log ended at {before}, and then at {end}, stable up to {stable_end}"
     refused = answer.error is not Error.NONE and end == before == stable_end
     yield held_if(refused, answer, row="KIP360-TXN-02", case=dialect, detail=detail)
 
@@ -223,7 +223,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     )
     state = log.producer_state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0
-    detail = f"{decided}; {shown}; marker {wanted.name} in the log: {marked}; {say(state)}"
+    detail = f"after the restart the log has the {wanted.name} marker: {marked}; {say(state)}"
     complete = marked.require_also(not still_open and state.stable_end == state.end)
     yield held_if(complete, decided, shown, row="KIP360-TXN-12", case=dialect, detail=detail)
 
@@ -415,7 +415,7 @@ def state_matches_the_log(
     again = [producer.send(log, sent.batch) for producer, sent in last.items()]
     retries = zip(again, last.values(), strict=True)
     recognised = all(is_appended(retry, sent.answer.base_offset) for retry, sent in retries) and log.end() == end
-    detail = f"the log says {say(logged)}, the partition {say(known)}; {say(again)}"
+    detail = f"by the log its producers are at {say(logged)}, by the partition at {say(known)}"
     held = whole and known == logged and recognised
     return held_if(held, *again, row="KIP360-SEQ-13", case=case, detail=detail)
 

@@ -65,7 +65,7 @@ def as_logged(instance: Instance, case: str) -> Claims:
     """Check that the transaction's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
     held = logged is not None and logged.is_described_by(shown)
-    yield held_if(held, shown, case=case, detail=f"{shown}; in the log: {say(logged)}")
+    yield held_if(held, shown, case=case, detail=f"the log has {say(logged)}")
 
 
 def _rests(shown: DescribedTransaction) -> bool:

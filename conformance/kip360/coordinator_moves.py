@@ -218,7 +218,7 @@ def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     return held_if(
         bool(answer.producer_ids) and not again and not twice,
         answer,
-        detail=f"{answer}; given before: {say(sorted(again))}",
+        detail=f"given before: {say(sorted(again))}",
     )
 
 

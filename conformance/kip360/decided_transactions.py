@@ -15,6 +15,7 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from protocol.codes import Error
 from protocol.records import ControlType
 from protocol.since import since
+from protocol.words import say_change
 from strategies.inputs import FEW_RECORDS
 
 EPOCH_FROM = since("InitProducerIdRequest", "ProducerEpoch")
@@ -30,10 +31,10 @@ def completed_on(
     """Check TXN-12: the transaction is described as complete; each partition has its marker and nothing open."""
     shown = producer.await_completion()
     right = shown.state == COMPLETE[committed]
-    yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"decided {COMPLETE[committed]}: {shown}")
+    yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"it was to become {COMPLETE[committed]}")
     for partition in partitions:
         met, found = brokers.completes(partition, producer, MARKERS[committed])
-        detail = f"{partition}: {found}; decided {MARKERS[committed].name}; {shown}"
+        detail = f"{partition} has {found}, where {MARKERS[committed].name} was decided"
         yield held_if(met, shown, *found.answers, row="KIP360-TXN-12", case=case, detail=detail)
 
 
@@ -146,7 +147,7 @@ def init_while_markers_are_outstanding(
             after = asked.describe()
             yield premise(after.state == before.state, f"still outstanding: {after}")
             retry = answer.error is Error.CONCURRENT_TRANSACTIONS and is_unchanged(before, after)
-            yield held_if(retry, answer, detail=f"{answer}; {before} became {after}")
+            yield held_if(retry, answer, detail=f"of the transaction, {say_change(before, after)}")
     partition.wait_until_whole()
 
 
@@ -177,6 +178,6 @@ def coordinator_lost_before_the_time_out(brokers: ThreeBrokers, how: How, newest
         met, found = brokers.completes(partition, producer, ControlType.ABORT)
         late = producer.send(partition, producer.batch(partition))
         held = met.require_also(late.error is Error.INVALID_PRODUCER_EPOCH) if aborted else False
-        detail = f"{partition}: {found}; {shown}; {late}"
+        detail = f"{partition} has {found}"
         yield held_if(held, shown, late, *found.answers, row="KIP360-TXN-03", case="fail-over", detail=detail)
     at_rest(*partitions)

@@ -108,7 +108,7 @@ def replace_instance(known: Known) -> None:
 
 def is_described(known: Known) -> Claim:
     found = known.producer.describe()
-    return held_if(known.shown_by(found), found, detail=f"{found}; the producer knows {known}")
+    return held_if(known.shown_by(found), found, detail=f"its producer knows {known}")
 
 
 @probe(

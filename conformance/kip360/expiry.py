@@ -9,6 +9,7 @@ from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage,
 from conformance.rigs.producers.sequences import gives_id, is_appended, is_fenced, open_at
 from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 FORGOTTEN_WITHIN = 30.0
@@ -67,7 +68,11 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
     again = producer.send(log, duplicate)
     known = log.producer(producer.producer_id)
     unknown = is_appended(again, end) and log.end() == end + records
-    yield held_if(gone.require_also(unknown), again, detail=f"forgotten: {gone}; end {end}; {again}; {known}")
+    yield held_if(
+        gone.require_also(unknown),
+        again,
+        detail=f"the silent producer was forgotten in time: {gone}; the partition knows {say(known)}; the log ends at {end}",
+    )
     yield kept_if("KIP360-SEQ-17-L", gone.require_also(expected != AT_A_RESTART), again, case="expired")
 
 
@@ -109,7 +114,7 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
 
     stage.bench.eventually(over, "the expiry of an idle producer", every=0.2, due=None)
     recognised = is_appended(again, 0) and log.end() == records * batches
-    yield held_if(listed and recognised, again, detail=f"listed for {EXPIRY:g} s: {listed}; {again}")
+    yield held_if(listed and recognised, again, detail=f"it was listed for {EXPIRY:g} s: {say(listed)}")
 
 
 @probe("KIP360-SEQ-18", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))
@@ -129,7 +134,9 @@ def open_transaction_keeps_its_producer(stage: Stage, case: str, bumps: int, rec
     yield open_at(owner.describe(), owner)
     known, stable = log.producer(owner.producer_id), log.stable_end()
     kept = known is not None and known.current_txn_start_offset == first and stable <= first
-    yield held_if(kept, detail=f"open from {first}; {known}; last stable offset {stable}")
+    yield held_if(
+        kept, detail=f"open from {first} with the last stable offset {stable}; the partition knows {say(known)}"
+    )
 
 
 @probe("KIP360-INIT-13", "KIP360-INIT-14", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=integers(0, 2))

@@ -84,5 +84,5 @@ def transactions_end_beside_one_that_hangs(
         after = hanging.describe()
         outstanding = before.state == after.state and before.state.startswith("Prepare")
         yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
-        yield held_if(met, after, *found.answers, detail=f"{free}: {found}; wanted {wanted.name}; {ending.describe()}")
+        yield held_if(met, after, *found.answers, detail=f"{free} has {found}, where {wanted.name} was decided")
     held_up.wait_until_whole()

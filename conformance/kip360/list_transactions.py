@@ -49,7 +49,9 @@ def filtered_transactions_are_listed(stage: Stage, case: str, wanted: list[str])
     else:
         held = found == admitted
     yield held_if(
-        listed.error is Error.NONE and held, listed, detail=f"{case} {say(wanted)}: {say(sorted(admitted))}; {listed}"
+        listed.error is Error.NONE and held,
+        listed,
+        detail=f"of these, {say(sorted(admitted))} match the {case} filter for {say(wanted)}",
     )
 
 
@@ -80,5 +82,5 @@ def duration_filter_is_applied(stage: Stage, longer_ms: int, count: int) -> Clai
         listed == [ids, set()],
         short,
         long,
-        detail=f"open: {say(sorted(ids))}; by duration: {say([*map(sorted, listed)])}",
+        detail=f"open for {ENOUGH_MS} ms and less than {longer_ms} ms: {say(sorted(ids))}",
     )

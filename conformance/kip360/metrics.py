@@ -10,6 +10,7 @@ from conformance.rigs.producers.combined_node import MEASURED_STAGE, Log, Stage,
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.messages import Answer
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 OF_REPLICAS = "kafka.server:type=ReplicaManager,name="
@@ -64,7 +65,7 @@ def late_transaction_is_counted(
     unchanged = read(stage, LATE)
     written = written_before(producer, log, limit + late_s * 1_000, records)
     state = log.producer(producer.producer_id)
-    yield premise(state is not None and state.current_txn_start_offset == 0, f"the transaction is open: {state}")
+    yield premise(state is not None and state.current_txn_start_offset == 0, f"the transaction is open: {say(state)}")
     counted = read(stage, LATE)
     if case == "late":
         right = 0 <= before == unchanged and counted == before + 1
@@ -118,12 +119,17 @@ def refused_verifications_are_counted(stage: Stage, version: int, batches: int) 
     refused = [producer.send(log, producer.batch(log), version=version) for _ in range(batches)]
     yield premise(
         all(one.error is not Error.NONE for one in refused),
-        f"refused: {refused}",
+        f"refused: {say(refused)}",
         promised=("KIP360-TXN-01", "produce-v10"),
     )
     counted.append(count_of_failures(stage))
     first, same, after = counted
-    yield held_if(0 <= first == same and after == same + batches, entered, *refused, detail=f"{counted} failures")
+    yield held_if(
+        0 <= first == same and after == same + batches,
+        entered,
+        *refused,
+        detail=f"the metric counted {say(counted)} failures",
+    )
     producer.end(True)
 
 

@@ -94,7 +94,7 @@ class StableOffsets:
         stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
         answered, shown = (
             read.error is Error.NONE,
-            f"open from {say(open_from)}, {self._seen} before, listed {listed}; {read}",
+            f"the last stable offset was {self._seen} before and is {listed} by ListOffsets; open: {say(open_from)}",
         )
         yield held_if(answered and read.log_start_offset <= stable <= highest, read, case="bounds", detail=shown)
         yield held_if(answered and stable >= self._seen, read, case="monotone", detail=shown)
@@ -157,9 +157,9 @@ def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -
     own = [one for one in log.batches() if one.producer_id == producer.producer_id]
     data = [one for one in own if not one.control]
     if not data:
+        state = log.producer_state(producer.producer_id)
         return held_if(
-            False,
-            detail=f"no batch of producer {producer.producer_id}, which wrote: {log.producer_state(producer.producer_id)}",
+            False, detail=f"no batch of producer {producer.producer_id}, which wrote, is in the log: {say(state)}"
         )
     markers = [one.records[0].coordinator_epoch for one in own if one.control]
     forgotten = producer.dialect.bumps and own[-1].control
@@ -172,4 +172,6 @@ def described_by_the_log(log: Log, producer: StageProducer, *, open_from: int) -
         known.coordinator_epoch,
         known.current_txn_start_offset,
     )
-    return held_if(shown == wanted, detail=f"the log has {say(wanted)}; {known}")
+    epoch, sequence, coordinator, start = wanted
+    logged = f"epoch {epoch}, last sequence {sequence}, coordinator epoch {coordinator}, open from {start}"
+    return held_if(shown == wanted, detail=f"the log has {logged}, and the partition {say(known)}")

@@ -10,7 +10,7 @@ from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StagePro
 from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
 from protocol.codes import Error
 from protocol.records import NewBatch
-from protocol.words import say
+from protocol.words import say_change
 from strategies.inputs import FEW_RECORDS
 
 TRIES = lists(integers(1, 1_000_000), min_size=6, max_size=8)
@@ -35,7 +35,9 @@ def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Err
     answer = producer.send(log, batch, **fields)
     after = log.producer_state(producer.producer_id)
     return held_if(
-        answer.error is error and after == before, answer, detail=f"{answer}; {say(before)} became {say(after)}"
+        answer.error is error and after == before,
+        answer,
+        detail=f"of the partition's state, {say_change(before, after)}",
     )
 
 

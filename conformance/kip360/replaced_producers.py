@@ -13,7 +13,7 @@ from protocol.codes import Error
 from protocol.groups import OffsetFetchAnswer
 from protocol.messages import Answer
 from protocol.since import since
-from protocol.words import say
+from protocol.words import say, say_change
 from strategies.inputs import RECORDS
 
 OFFSETS = "__consumer_offsets"
@@ -133,7 +133,10 @@ def zombie_cannot_write_to_a_partition_without_the_epoch(
     nothing_left = after == before and after.stable_end == after.end
     fenced = answer.error is Error.INVALID_PRODUCER_EPOCH
     yield held_if(
-        fenced and nothing_left, answer, detail=f"{answer}; {say(before)} became {say(after)}", label="zombie write"
+        fenced and nothing_left,
+        answer,
+        detail=f"of the partition's state, {say_change(before, after)}",
+        label="zombie write",
     )
 
 

@@ -18,6 +18,7 @@ from protocol.codes import Error
 from protocol.log import EARLIEST, ProducedPartition
 from protocol.records import NewBatch, batch
 from protocol.transactions import ProducerState
+from protocol.words import say
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
 REPLICATED_WITHIN = 30.0
@@ -78,7 +79,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
                 REPLICATED_WITHIN,
             )
             leaders, found = states()
-            detail = f"the leader has {leaders}, {name} has {found}"
+            detail = f"the leader has {say(leaders)}, {name} has {say(found)}"
             yield held_if(met, row="KIP360-SEQ-14", case="described", detail=detail)
             yield held_if(met, row="KIP360-TXN-07", case="follower", detail=detail)
 
@@ -167,7 +168,11 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
         following = new.produce(partition.topic, 0, producer.batch(partition))
         went_on = is_appended(following, end)
         yield held_if(
-            went_on, following, row="KIP360-SEQ-15", case="next", detail=f"log start {raised}, {start}; {following}"
+            went_on,
+            following,
+            row="KIP360-SEQ-15",
+            case="next",
+            detail=f"the log start was raised to {raised}, and is {start} at the new leader",
         )
         former, first = sent[-1]
         again = new.produce(partition.topic, 0, former)

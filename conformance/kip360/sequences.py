@@ -17,6 +17,7 @@ from conformance.rigs.producers.sequences import (
 )
 from fixtures.views.producer import SEQUENCES
 from protocol.codes import Error
+from protocol.words import say
 from strategies.inputs import RECORDS
 
 REMEMBERED = 5
@@ -46,9 +47,9 @@ def unknown_producer_is_admitted(stage: Stage, case: str, sequence: int, records
     answer = producer.send(log, producer.batch(log, records, sequence=first))
     end = log.end()
     if case == "tv2":
-        yield held_if(answer.error is REFUSED and end == 0, answer, detail=f"end {end}")
+        yield held_if(answer.error is REFUSED and end == 0, answer, detail=f"the log ended at {end}")
     else:
-        yield held_if(is_appended(answer, 0) and end == records, answer, detail=f"end {end}")
+        yield held_if(is_appended(answer, 0) and end == records, answer, detail=f"the log ended at {end}")
 
 
 @probe("KIP360-SEQ-02", rig=STAGE, epoch=EPOCHS, sizes=SIZES, records=RECORDS, sequence=integers(1, 20))
@@ -188,7 +189,7 @@ def state_outlives_deleted_records(
     yield premise(log.delete_all_records() == log.start() == end == sum(sizes), "every record is deleted")
     known = log.producer(producer.producer_id)
     as_written = known is not None and (known.producer_epoch, known.last_sequence) == (producer.epoch, end - 1)
-    yield held_if(as_written, case=f"{prefix}described", detail=str(known))
+    yield held_if(as_written, case=f"{prefix}described", detail=f"without its records, the partition knew {say(known)}")
     again = sent[-1 - min(back, len(sent) - 1)]
     twice = producer.send(log, again.batch)
     recognised = is_appended(twice, again.answer.base_offset) and twice.log_start_offset > twice.base_offset

@@ -15,7 +15,7 @@ from protocol.log import ProduceAnswer, ProducedPartition, ProducePartition
 from protocol.records import NewBatch
 from protocol.since import since
 from protocol.transactions import AddPartitionsToTxnAnswer, TxnPartitions
-from protocol.words import say
+from protocol.words import say, say_change
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
 # --- Produce
@@ -102,8 +102,12 @@ def partitions_of_a_produce_are_answered_for_themselves(
     after = [log.producer_state(producer.producer_id) for log in logs]
     right = [is_answered(*one, answer) for one in zip(items, before, after, logs, strict=True)]
     once = len(answer.partitions) == len(logs)
-    detail = f"{say(list(zip(ways, right, strict=True)))}; {answer}; {say(before)} became {say(after)}"
-    yield held_if(once and all(right), answer, detail=detail[:2000])
+    wrong = [
+        f"{way} ({say_change(*states)})"
+        for way, *states, met in zip(ways, before, after, right, strict=True)
+        if not met
+    ]
+    yield held_if(once and all(right), answer, detail=f"sent: {say(ways)}; not answered as promised: {say(wrong)}")
 
 
 # --- AddPartitionsToTxn

@@ -10,7 +10,7 @@ from fixtures.wire.retriable import error_of, require_accepted
 from protocol.codes import Error
 from protocol.since import since
 from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
-from protocol.words import say
+from protocol.words import say, say_change
 from strategies.inputs import FEW_RECORDS
 
 TRANSACTION_VERSION_FROM = since("WriteTxnMarkersRequest", "TransactionVersion")
@@ -57,7 +57,7 @@ def old_coordinator_is_fenced(
     answer = write_marker(log, producer.producer_id, epoch + 1 + raised, old, committed, version)
     after = log.producer(producer.producer_id)
     fenced = error_of(answer) is Error.TRANSACTION_COORDINATOR_FENCED
-    yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
+    yield held_if(fenced and after == before, answer, detail=f"of the partition's state, {say_change(before, after)}")
 
 
 @probe(
@@ -92,7 +92,7 @@ def older_marker_is_refused(
     answer = write_marker(log, producer.producer_id, old, coordinator_epoch, committed, version, strict)
     after = log.producer_state(producer.producer_id)
     fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
-    yield held_if(fenced and after == before, answer, detail=f"{answer}; {say(before)} became {say(after)}")
+    yield held_if(fenced and after == before, answer, detail=f"of the partition's state, {say_change(before, after)}")
 
 
 def at_large(state: ProducerState) -> tuple[int, ...]:
@@ -128,7 +128,9 @@ def marker_of_the_same_epoch(stage: Stage, case: str, finished: int, committed: 
     if case == "repeated":
         same = after is not None and at_large(after) == at_large(before) and log.stable_end() == log.end()
         repeated = error_of(answer) is Error.NONE and same and log.last_marker() is MARKERS[committed]
-        yield held_if(repeated, answer, detail=f"{answer}; {before} became {after}")
+        yield held_if(repeated, answer, detail=f"of the producer's state, {say_change(before, after)}")
     else:
         fenced = error_of(answer) is Error.INVALID_PRODUCER_EPOCH
-        yield held_if(fenced and after == before, answer, detail=f"{answer}; {before} became {after}")
+        yield held_if(
+            fenced and after == before, answer, detail=f"of the producer's state, {say_change(before, after)}"
+        )

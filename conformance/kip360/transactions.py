@@ -44,7 +44,7 @@ def finished_transaction_bumps_the_epoch(
     wanted = MARKERS[case == "commit"]
     ended = [(one.last_marker() is wanted, one.stable_end() == one.end()) for one in logs]
     yield held_if(
-        all(map(all, ended)), done, detail=f"{wanted.name} last in each log, and stable: {say(ended)}; {done}"
+        all(map(all, ended)), done, detail=f"in each log, {wanted.name} came last and all was stable: {say(ended)}"
     )
     late = producer.send(log, producer.batch(log))
     yield held_if(late.error is Error.INVALID_PRODUCER_EPOCH, answer, late, case="old-epoch-write")
@@ -101,10 +101,10 @@ def repeated_end_of_a_transaction(stage: Stage, case: str, committed: bool, repe
     once = markers == [MARKERS[committed]]
     if case == "opposite-result":
         refused = all(answer.error is Error.INVALID_TXN_STATE for answer in answers)
-        yield held_if(refused and once, lost, *answers, detail=f"{lost}; {answers}; markers {markers}")
+        yield held_if(refused and once, lost, *answers, detail=f"its log has the markers {say(markers)}")
     else:
         same = all(ends_at(answer, lost.producer_id, lost.producer_epoch) for answer in answers)
-        yield held_if(same and once, lost, *answers, detail=f"{lost}; {answers}; markers {markers}")
+        yield held_if(same and once, lost, *answers, detail=f"its log has the markers {say(markers)}")
 
 
 @probe("KIP360-TXN-01", rig=STAGE, version=integers(3, 13), is_open=booleans(), records=RECORDS)
@@ -119,7 +119,7 @@ def write_outside_the_transaction(stage: Stage, case: str, version: int, is_open
     version = {"produce-v10": min(version, 10), "produce-v11": 11, "tv2": max(version, 12)}[case]
     answer = producer.send(log, producer.batch(log, records), version=stage.at_most("Produce", version))
     after, end, stable_end = producer.describe(), log.end(), log.stable_end()
-    detail = f"{answer}; end {end}, stable end {stable_end}; {after}"
+    detail = f"the log ended at {end}, stable up to {stable_end}"
     if case == "tv2":
         added = after.state == "Ongoing" and log.here in after.partitions
         yield held_if(answer.error is Error.NONE and end == records and added, answer, after, detail=detail)
@@ -143,7 +143,7 @@ def deleted_records_of_an_open_transaction(stage: Stage, case: str, records: int
     commit = producer.finish(committed=True)
     done = producer.await_completion() if commit.error is Error.NONE else producer.describe()
     ended = done.state == "CompleteCommit" and log.stable_end() == log.end() == start + bystanders + more + 1
-    detail = f"{shown}; stable end {stable_end}, log start {start}; {commit}; {done}; end {log.end()}"
+    detail = f"its log began at {start}, was stable up to {stable_end} while it was open, and ends at {log.end()}"
     yield held_if(stays_open and commit.error is Error.NONE and ended, shown, commit, done, detail=detail)
 
 

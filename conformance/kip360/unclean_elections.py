@@ -15,6 +15,7 @@ from fixtures.wire.retriable import error_of
 from protocol.codes import Error
 from protocol.log import EARLIEST, LATEST, READ_COMMITTED, FetchOptions
 from protocol.transactions import ProducerState, TxnMarker
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 MARKERS = 1
@@ -49,11 +50,11 @@ def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int
     couple.elect(couple.second)
     known = heir.describe_producers(couple.name, 0).producer(producer.producer_id)
     shorter = known is not None and known.last_sequence < producer.sequences[couple.name, 0] - 1
-    yield premise(shorter, f"the new leader has the producer at an earlier sequence: {known}")
+    yield premise(shorter, f"the new leader has the producer at an earlier sequence: {say(known)}")
     end = end_of(couple, heir)
     gap = heir.produce(couple.topic, 0, producer.batch(couple, size))
     refused = gap.error is REFUSED and end_of(couple, heir) == end
-    yield held_if(refused, gap, row="KIP360-SEQ-19", case="gap", detail=f"{known}; {gap}")
+    yield held_if(refused, gap, row="KIP360-SEQ-19", case="gap", detail=f"the new leader knew {say(known)}")
     producer.go_on_at(producer.producer_id, producer.epoch + 1)
     bumped = heir.produce(couple.topic, 0, producer.batch(couple, size))
     read = heir.fetch(couple.fetch_from(0))
@@ -87,7 +88,7 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     couple.elect(couple.second)
     heir = couple.node(couple.second)
     known = ask_until_served(couple.bench, lambda: heir.describe_producers(couple.name, 0)).producer(owner.producer_id)
-    yield premise(known is not None and known.current_txn_start_offset == first, f"its marker is lost: {known}")
+    yield premise(known is not None and known.current_txn_start_offset == first, f"its marker is lost: {say(known)}")
     if known is None:
         return
     shown, listed = owner.describe(), owner.coordinator().list_transactions(producer_ids=[owner.producer_id])
@@ -95,12 +96,20 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     nowhere_open = all(one.state != "Ongoing" for one in listed.transaction_states)
     stuck = end_of(couple, heir, READ_COMMITTED) == first
     found = decided and nowhere_open and stuck
-    yield held_if(found, shown, listed, row="KIP360-TXN-09", case="found", detail=f"{known}; {shown}; {listed}")
+    yield held_if(
+        found, shown, listed, row="KIP360-TXN-09", case="found", detail=f"the partition has it open: {say(known)}"
+    )
     ended = heir.write_txn_markers([abort_of(couple, known)], version=MARKERS)
     free = error_of(ended) is Error.NONE and end_of(couple, heir, READ_COMMITTED) == end_of(couple, heir)
     after = heir.describe_producers(couple.name, 0).producer(owner.producer_id)
     closed = after is not None and after.current_txn_start_offset == -1
-    yield held_if(free and closed, ended, row="KIP360-TXN-09", case="ended", detail=f"{ended}; {after}")
+    yield held_if(
+        free and closed,
+        ended,
+        row="KIP360-TXN-09",
+        case="ended",
+        detail=f"after the abort the partition knows {say(after)}",
+    )
     read = heir.fetch(
         couple.fetch_from(max(0, heir.list_offsets(couple.name, 0, EARLIEST).offset)),
         FetchOptions(isolation_level=READ_COMMITTED),

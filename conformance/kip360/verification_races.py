@@ -14,6 +14,7 @@ from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, ThreeBrokers
 from protocol.codes import Error
 from protocol.log import ProduceAnswer, ProducePartition
+from protocol.words import say
 from strategies.inputs import FEW_RECORDS
 
 RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
@@ -87,6 +88,6 @@ def epoch_grows_stale_behind_the_verification(brokers: ThreeBrokers, case: str, 
     raced = [one for one in answer.partitions if one.error in RACED]
     verified = producer.dialect.bumps or any(one.error is Error.NONE for one in answer.partitions)
     overtaken = added and verified and bool(raced)
-    yield premise(overtaken, f"some were verified before the abort and refused after it: {added}; {answer}")
+    yield premise(overtaken, f"some were verified before the abort and refused after it: {say(added)}; {answer}")
     for one in raced:
         yield held_if(one.error is Error.INVALID_PRODUCER_EPOCH, one)

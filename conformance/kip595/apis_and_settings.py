@@ -44,7 +44,7 @@ def _is_unanswered(quorum: Quorum, broker: str) -> Claim:
             cluster_id=quorum.cluster_id, version=0,
         )  # fmt: skip
     except ConnectionClosed as error:
-        return held_if(True, detail=str(error))
+        return held_if(True, detail=f"Vote at {broker}: {error}")
     return held_if(False, answer)
 
 
@@ -73,7 +73,7 @@ def api_versions_match_the_release(quorum: Quorum, case: str, expected: str) -> 
         answer = quorum.client(name).api_versions()
         found = {api: str(answer.ranges.get(api)) for api in sorted(CASES[case])}
         right = found == {api: str(RANGES[expected][api]) for api in CASES[case]}
-        yield held_if(right, answer, detail=f"{name}: {say(found)}")
+        yield held_if(right, answer, detail=f"{name} offers {say(found)}")
 
 
 BASE = {
@@ -106,7 +106,7 @@ def settings_have_their_defaults(quorum: Quorum, expected: str) -> Claims:
         values = {config.name: config.value for config in found.values() if config.config_source == DEFAULT}
         read_only = all(config.read_only for config in found.values())
         right = values == SETTINGS[expected] and read_only and voters is not None and voters.read_only
-        yield held_if(right, answer, detail=f"{say(values)}, voters {voters}")
+        yield held_if(right, answer, detail=f"its defaults are {say(values)}; {VOTERS}: {say(voters)}")
 
 
 @probe("KIP595-BOOT-02", rig=QUORUM, cases=["apis"])
@@ -119,7 +119,10 @@ def cluster_id_is_the_formatted_one(quorum: Quorum) -> Claims:
         metadata, described = broker.metadata([]), broker.describe_cluster()
         ids = {f"cluster.id={metadata.cluster_id}", f"cluster.id={described.cluster_id}"}
         yield held_if(
-            set(on_disk) == ids and len(on_disk) == 1, metadata, described, detail=f"{say(on_disk)}, {say(ids)}"
+            set(on_disk) == ids and len(on_disk) == 1,
+            metadata,
+            described,
+            detail=f"the file of {name} has {say(on_disk)}",
         )
 
 

@@ -95,7 +95,7 @@ def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Claims:
         began = quorum.bench.now().unix_ms
         answer, bare = leader.describe_quorum(version=version), _in_version_0(leader)
         ended = quorum.bench.now().unix_ms
-        yield held_if(bare is not None, bare, case="version-0", detail=f"{bare}")
+        yield held_if(bare is not None, bare, case="version-0")
         yield premise(is_led(answer) and bare is not None and is_led(bare), "an answer of the leader")
         yield premise(any(v.replica_id == answer.leader_id for v in answer.current_voters), f"the leader in {answer}",
                       promised=("KIP595-DQ-01", "voters"))  # fmt: skip

@@ -10,6 +10,7 @@ from conformance.rigs.quorum.mixed import MIXED, Mixed
 from protocol.codes import Error
 from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
+from protocol.words import say
 
 LATE = 25.0
 """The seconds after which an observer has certainly given up its leader: its request and fetch timeouts add up to 6
@@ -94,4 +95,4 @@ def observer_fetches_from_others_when_its_leader_is_frozen(mixed: Mixed) -> Clai
     with frozen_broker(mixed.bench, mixed.bench.name_of(led.leader_id)) as since:
         asked = mixed.fetch_of_observer(since, LATE)
     came = mixed.bench.wait.end_of_wait(asked is not None, LATE)
-    yield held_if(came, detail=f"{led} frozen at {since:.1f} s: {asked}")
+    yield held_if(came, detail=f"its {say(led)} was frozen at {since:.1f} s, and the others were asked {say(asked)}")

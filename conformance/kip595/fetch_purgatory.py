@@ -65,7 +65,7 @@ def diverging_epoch_is_answered_at_once(quorum: Quorum, past: int, wait: int) ->
     offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most), wait)
     yield premise(all(one.answer.diverging_epoch is not None for one in seen), "a diverging epoch")
-    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], past=near_or_far(FAR), wait=integers(1000, 1500))
@@ -78,7 +78,7 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, past: int, wait: int) -> Clai
     offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most, last=0), wait)
     yield premise(all(one.answer.snapshot_id is not None for one in seen), "a snapshot named")
-    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f"MaxWaitMs was {wait}")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[RequestWait], list[TimedFetch]]:
@@ -200,7 +200,7 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
 
     waits = shortest_of(measure, AT_ONCE)
     right = all(one.answer.batches for one in seen)
-    yield bound_holds(waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail="since the append")
+    yield bound_holds(waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail=" from the append on")
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
@@ -227,7 +227,11 @@ def rising_high_watermark_answers(quorum: Quorum, wait: int) -> Claims:
     early = any(not one.answer.batches and one.wait.lasted < wait for one in found if one not in risen)
     yield premise(bool(risen) or early, "a high watermark that rose before the next append")
     answered = any(not one.answer.batches for one in risen)
-    yield held_if(answered and not early, *(one.answer for one in found), detail=f"{say([one.wait for one in found])}")
+    yield held_if(
+        answered and not early,
+        *(one.answer for one in found),
+        detail=f"each answer came after {say([round(one.wait.lasted) for one in found])} ms of {wait}",
+    )
 
 
 @probe("KIP595-FETCH-07-L", rig=QUORUM, cases=["hw-rises"], wait=integers(150, 250))
@@ -239,5 +243,5 @@ def rising_high_watermark_in_the_newest_version(quorum: Quorum, wait: int) -> Cl
     seen = timed_fetch(quorum, at.end, wait, high_watermark=at.high_watermark if names_it else None)
     yield premise(not seen.answer.batches, "nothing appended meanwhile")
     answered = seen.answer.high_watermark > at.high_watermark and seen.milliseconds < wait
-    detail = f"after {seen.milliseconds:.0f} ms of {wait}"
+    detail = f"it came after {seen.milliseconds:.0f} ms of {wait}"
     yield kept_if("KIP595-FETCH-07-L", answered, seen.answer, case="hw-rises", detail=detail)

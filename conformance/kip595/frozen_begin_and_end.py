@@ -52,9 +52,13 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
     fetch = frozen.fetch_in(epoch, leader)
     on_disk = stored == Stored(leader, epoch, -1)
     followed = answer.error is Error.NONE and leader_in(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
-    yield held_if(followed and on_disk, answer, detail=f"{answer}; {say(stored)}; fetch: {say(fetch is not None)}")
+    yield held_if(
+        followed and on_disk,
+        answer,
+        detail=f"its quorum-state has {say(stored)}; it fetched from {leader}: {say(fetch is not None)}",
+    )
     if answer.error is Error.NONE:
-        yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"{say(stored)}")
+        yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"its quorum-state has {say(stored)}")
 
 
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
@@ -71,7 +75,9 @@ def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: i
     fetch = frozen.fetch_in(epoch, leader)
     followed = answer.error is Error.NONE and leader_in(answer) == stored.leader == LeaderAndEpoch(leader, epoch)
     yield held_if(
-        followed and fetch is not None, answer, detail=f"{answer}; {say(stored)}; fetch: {say(fetch is not None)}"
+        followed and fetch is not None,
+        answer,
+        detail=f"its quorum-state has {say(stored)}; it fetched from {leader}: {say(fetch is not None)}",
     )
 
 
@@ -93,7 +99,7 @@ def following_on_disk(frozen: Frozen, leader: int, voted_for: int, ahead: int) -
     stored = frozen.quorum_state()
     legal = {Stored(leader, epoch, voted_for): "vote kept", Stored(leader, epoch, -1): "vote dropped"}
     held = stored in legal and _settled_state(frozen)
-    yield held_if(held, answer, detail=f"{say(stored)}", variant=legal.get(stored, ""))
+    yield held_if(held, answer, detail=f"its quorum-state has {say(stored)}", variant=legal.get(stored, ""))
 
 
 @probe("KIP595-QS-03", rig=FROZEN, cases=["candidate", "leader"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
@@ -102,7 +108,10 @@ def candidate_and_leader_on_disk(frozen: Frozen, case: str, leader: int, ahead: 
     epoch = candidate_epoch(frozen.candidate(leader, ahead)) if case == "candidate" else frozen.lead(leader, ahead)
     stored = frozen.quorum_state()
     expected = Stored(-1, epoch, frozen.id) if case == "candidate" else Stored(frozen.id, epoch, -1)
-    yield held_if(stored == expected and _settled_state(frozen), detail=f"{case} of epoch {epoch}: {say(stored)}")
+    yield held_if(
+        stored == expected and _settled_state(frozen),
+        detail=f"as {case} of epoch {epoch} its quorum-state has {say(stored)}",
+    )
 
 
 def _settled_state(frozen: Frozen) -> bool:
@@ -171,6 +180,11 @@ def candidacy(
     return Candidacy(gone, asked, RequestWait(lasted, (gone.fetch.at - began) * 1000, late))
 
 
+def _asked_in_words(one: Candidacy) -> str:
+    epoch = candidate_epoch(one.asked) if one.asked else -1
+    return f"{'pre-vote' if one.pre_vote else 'Vote'} at epoch {epoch} after {epoch_of(one.resignation.fetch)}"
+
+
 @probe(
     "KIP595-END-02",
     "KIP595-END-02-L",
@@ -194,7 +208,11 @@ def first_successor_is_a_candidate_at_once(frozen: Frozen, case: str, expected: 
     answers = [one.resignation.answer for one in found]
     accepted = all(answer.error is Error.NONE for answer in answers)
     yield bound_holds(
-        waits, 0, *answers, right=right and accepted, detail=f"{say(answers)}; {say([one.asked for one in came])}"
+        waits,
+        0,
+        *answers,
+        right=right and accepted,
+        detail=f", as first successor: {say([_asked_in_words(one) for one in came])}",
     )
     kept = bool(came) and all(one.pre_vote and one.right_epoch for one in came)
     yield kept_if("KIP595-END-02-L", kept, *answers)
@@ -216,7 +234,7 @@ def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int
     successors = [*before, frozen.id, *behind]
     share = backoff_ms(len(before), len(successors))
     waits = shortest_of(lambda: candidacy(frozen, leader, successors, share).wait, share + AT_ONCE)
-    yield bound_holds(waits, share, detail=f"{say(successors)}")
+    yield bound_holds(waits, share, detail=f", with the successors {say(successors)}")
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
@@ -224,7 +242,7 @@ def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Claims:
     """A voter that is not listed becomes a candidate after the maximum backoff at the latest."""
     successors = list(PEERS[:listed])
     waits = shortest_of(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
-    yield bound_holds(waits, BACKOFF_MAX, at_most=True, detail=f"{say(successors)}")
+    yield bound_holds(waits, BACKOFF_MAX, at_most=True, detail=f", with the successors {say(successors)}")
 
 
 def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:
@@ -255,4 +273,5 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
         taken = is_accepted(frozen, gone.fetch, (served - gone.fetch.at) * 1000)
         yield premise(taken, "an answer within the request timeout, as the next fetch shows")
     follows = asked is None and frozen.reported_leader() == LeaderAndEpoch(leader, epoch_of(gone.fetch))
-    yield held_if(follows, detail=f"{say(asked)}")
+    detail = f"{leader} served its fetch before its wait was over; then it asked for votes: {say(asked is not None)}"
+    yield held_if(follows, detail=detail)

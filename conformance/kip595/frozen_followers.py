@@ -39,24 +39,24 @@ def follower_identifies_itself_in_fetches(frozen: Frozen, expected: str, leader:
     first = frozen.follow(leader, ahead)
     start, epoch = log_end_of(first).offset, epoch_of(first)
     fetch = frozen.feed(first, no_ops(count, start, epoch), high_watermark=start)
-    yield held_if(_identity(frozen, fetch, expected, epoch), detail=f"{fetch}", case="identity")
+    yield held_if(_identity(frozen, fetch, expected, epoch), detail=f"{say(fetch)}", case="identity")
     on_disk = frozen.log_on_disk()[-1]
     durable = LogEnd(on_disk.leader_epoch, on_disk.last_offset + 1)
     right = log_end_of(fetch) == durable == LogEnd(epoch, start + count)
-    yield held_if(right, detail=f"{fetch} with {durable} on disk", case="position")
+    yield held_if(right, detail=f"{say(fetch)} with {say(durable)} on disk", case="position")
     more = frozen.peers.receive("Fetch", within=REQUEST_TIMEOUT / 2000)
     if more is not None and sole_in_flight(fetch, more):
         yield excuse(GIVEN_UP, case="one-in-flight")
     yield held_if(
         sole_in_flight(fetch, more) and fetch.body["max_wait_ms"] == 500,
-        detail=f"{fetch}; {more}",
+        detail=f"{say(fetch)}; {say(more)}",
         case="one-in-flight",
     )
     if frozen.version("Vote") >= 1:
         sent = fetch.partition["replica_directory_id"]
         yield held_if(sent == str(_directory_id(frozen)), detail=f"{sent}", case="directory-id")
     if frozen.version("Fetch") >= 18:
-        yield held_if(fetch.partition["high_watermark"] == start, detail=f"{fetch}", case="high-watermark")
+        yield held_if(fetch.partition["high_watermark"] == start, detail=f"{say(fetch)}", case="high-watermark")
 
 
 def sole_in_flight(fetch: Received, more: Received | None) -> bool:
@@ -92,7 +92,7 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
     older = [no_ops(end - begin, begin, epoch - 4) for begin, end in pairwise([start, *ends])]
     fetch = frozen.feed(fetch, *older, no_ops(second, middle, epoch - 1))
     taken = log_end_of(fetch) == LogEnd(epoch - 1, middle + second)
-    yield premise(taken, f"the records of two epochs: {fetch}", promised=("KIP595-FETCH-10", "position"))
+    yield premise(taken, f"the records of two epochs: {say(fetch)}", promised=("KIP595-FETCH-10", "position"))
     if case == "leader-end-smaller":
         diverging, end = EpochAndOffset(epoch - 4, middle - cut % first), middle - cut % first
     else:
@@ -104,7 +104,7 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
     right = following is not None and log_end_of(following) == LogEnd(epoch - 4, end) and exact
     yield held_if(
         right,
-        detail=f"{diverging} at {middle + second}: {following}, on disk up to {kept}, batches up to {before[-9:]}",
+        detail=f"{say(diverging)} at {middle + second}: {say(following)}, on disk up to {kept}, batches up to {say(before[-9:])}",
     )
 
 
@@ -131,7 +131,8 @@ def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int
     reported, stored = frozen.reported_leader(), frozen.quorum_state()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
     yield held_if(
-        reported == stored.leader == newer and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}"
+        reported == stored.leader == newer and reached,
+        detail=f"{say(newer)}: {say(reported)}, {say(stored)}, fetched: {say(reached)}",
     )
 
 
@@ -157,7 +158,9 @@ def voter_asks_others_when_its_leader_does_not_answer(frozen: Frozen, leader: in
     asked = frozen.request_or_none(
         frozen.peers.receive("Fetch", peer=other_peer(leader), within=SOON), "step", "a fetch from another voter"
     )
-    yield held_if(asked is not None and frozen.reported_leader().leader_epoch == epoch_of(fetch), detail=f"{asked}")
+    yield held_if(
+        asked is not None and frozen.reported_leader().leader_epoch == epoch_of(fetch), detail=f"{say(asked)}"
+    )
 
 
 @probe("KIP595-VOTE-14", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
@@ -171,13 +174,13 @@ def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, cou
     asked = frozen.vote_of(frozen.await_vote(epoch))
     stored = frozen.quorum_state()
     right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
-    yield held_if(right, detail=f"{asked}; {stored}", case="stored-first")
+    yield held_if(right, detail=f"{say(asked)}; {say(stored)}", case="stored-first")
     position = LogEnd(asked.partition["last_offset_epoch"], asked.partition["last_offset"])
     own = {asked.partition.get("candidate_id"), asked.partition.get("replica_id")} & {frozen.id}
     honest = position == LogEnd(epoch, start + count) and asked.body["cluster_id"] == frozen.cluster_id and own
-    yield held_if(bool(honest), detail=f"{asked}", case="log-end")
+    yield held_if(bool(honest), detail=f"{say(asked)}", case="log-end")
     if asked.version >= 1:
-        yield held_if(asked.body["voter_id"] == asked.peer, detail=f"{asked}", case="receiver")
+        yield held_if(asked.body["voter_id"] == asked.peer, detail=f"{say(asked)}", case="receiver")
 
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
@@ -198,4 +201,4 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Clai
     reported, stored = frozen.reported_leader(), frozen.quorum_state()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
     right = reported == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
-    yield held_if(right and reached, detail=f"{newer}: {reported}, {stored}, fetched: {reached}")
+    yield held_if(right and reached, detail=f"{say(newer)}: {say(reported)}, {say(stored)}, fetched: {say(reached)}")

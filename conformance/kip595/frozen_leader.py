@@ -109,4 +109,9 @@ def leader_ignores_its_own_end_quorum_epoch(frozen: Frozen, successors: tuple[in
     resigned = [one for one in sent if one.api == "EndQuorumEpoch" or stands_again(one, epoch)]
     still = frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch)
     held = answer.error is Error.NONE and leads and still and not resigned
-    yield held_if(held, answer, after, detail=f"{answer}; {after}; {say(resigned)}")
+    yield held_if(
+        held,
+        answer,
+        after,
+        detail=f"after an EndQuorumEpoch of its own epoch {epoch} it sent {say([one.api for one in resigned])}",
+    )

@@ -12,7 +12,7 @@ from history.readings import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.messages import PartitionAnswer
-from protocol.words import say
+from protocol.words import say, say_change
 from strategies.inputs import EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
@@ -47,8 +47,9 @@ class WatchedFollower(NamedTuple):
 
     @property
     def text(self) -> str:
-        became = f"{say(self.before)} became {say(self.after)}"
-        return f"{became}; {say(self.fetch)} was open, then it sent {say(self.sent)}"
+        goes_on = all(one.body == self.fetch.body for one in self.sent if one.api == "Fetch")
+        sent = f"it sent {say([one.api for one in self.sent])}, with the same fetch: {say(goes_on)}"
+        return f"of leader and quorum-state, {say_change(self.before, self.after)}; {sent}"
 
 
 def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:

@@ -12,6 +12,7 @@ from history.due import STARTS_WITHIN
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA
+from protocol.words import say
 from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far
 
 CANDIDATES = sampled_from(PEERS)
@@ -42,7 +43,12 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     kill_and_restart(frozen)
     yield premise(given.vote_granted, "a vote that was granted", promised=("KIP595-VOTE-02", "granted"))
     stored = frozen.quorum_state()
-    yield held_if(stored == Stored(-1, epoch, candidate), given, case="stored", detail=f"{stored}")
+    yield held_if(
+        stored == Stored(-1, epoch, candidate),
+        given,
+        case="stored",
+        detail=f"after the kill its quorum-state has {say(stored)}",
+    )
     refused = frozen.vote(other_peer(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
     free = refused.error is Error.NONE and leader_in(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
     yield held_if(free, given, refused, case="other-candidate")

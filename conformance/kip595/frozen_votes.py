@@ -12,7 +12,7 @@ from conformance.rigs.quorum.quorum import leader_in
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
-from protocol.words import say
+from protocol.words import say, say_change
 from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far, versions_back
 
 CANDIDATES = sampled_from(PEERS)
@@ -46,9 +46,11 @@ def first_candidate_is_granted(
     on_disk = stored == Stored(-1, epoch, candidate)
     yield held_if(on_disk and leader_in(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
-        yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"{say(stored)}")
+        yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"its quorum-state has {say(stored)}")
         tidy = frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
-        yield held_if(on_disk and tidy, answer, row="KIP595-QS-03", case="voted", detail=f"{say(stored)}")
+        yield held_if(
+            on_disk and tidy, answer, row="KIP595-QS-03", case="voted", detail=f"its quorum-state has {say(stored)}"
+        )
 
 
 @probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
@@ -59,8 +61,10 @@ def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, 
     answer = frozen.vote(candidate, epoch, BEHIND)
     stored = frozen.quorum_state()
     adopted = stored == Stored(-1, epoch, -1)
-    yield held_if(is_vote_in(answer, epoch, granted=False) and adopted, answer, detail=f"{answer}; {say(stored)}")
-    yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"{say(stored)}")
+    yield held_if(
+        is_vote_in(answer, epoch, granted=False) and adopted, answer, detail=f"its quorum-state has {say(stored)}"
+    )
+    yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"its quorum-state has {say(stored)}")
 
 
 def epoch_before_vote(frozen: Frozen) -> int:
@@ -77,7 +81,9 @@ def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, 
     stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
     left = stored.leader == reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
-    yield held_if(left and refuses and answer.error is Error.NONE, answer, described, detail=f"{answer}; {say(stored)}")
+    yield held_if(
+        left and refuses and answer.error is Error.NONE, answer, described, detail=f"its quorum-state has {say(stored)}"
+    )
 
 
 @probe("KIP595-VOTE-04", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, longer=near_or_far(1000))
@@ -112,7 +118,11 @@ def logs_are_compared_by_epoch_then_offset(
     }[case]
     epoch = frozen.next_epoch(ahead + by)
     answer = frozen.vote(candidate, epoch, log, version=frozen.version("Vote", older))
-    yield held_if(is_vote_in(answer, epoch, granted=granted), answer, detail=f"{say(log)} at {say(end)}: {answer}")
+    yield held_if(
+        is_vote_in(answer, epoch, granted=granted),
+        answer,
+        detail=f"the candidate's log has {say(log)}, its own {say(end)}",
+    )
 
 
 @probe(
@@ -151,7 +161,7 @@ def candidate_outside_the_voters(frozen: Frozen, expected: str, ahead: int, long
     fair = is_vote_in(behind, epoch, granted=False) and refused == Stored(-1, epoch, -1)
     granted = is_vote_in(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate)
     held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else fair and granted
-    yield held_if(held, *answers, detail=f"{behind}; {say(refused)}; {answer}; {say(after)}")
+    yield held_if(held, *answers, detail=f"its quorum-state had {say(refused)}, then {say(after)}")
     yield kept_if("KIP595-VOTE-09-L", fair and granted, *answers)
 
 
@@ -179,7 +189,7 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, b
     before, known = frozen.quorum_state(), frozen.reported_leader()
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
-    yield premise(standing, f"a candidate on disk: {before}", promised=("KIP595-QS-03", "candidate"))
+    yield premise(standing, f"a candidate on disk: {say(before)}", promised=("KIP595-QS-03", "candidate"))
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + beyond))
     refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
     yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
@@ -208,7 +218,7 @@ def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: 
     yield held_if(
         after == expected and leader_in(answer) == after.leader,
         answer,
-        detail=f"{say(before)} -> {say(after)}; {answer}",
+        detail=f"of its quorum-state, {say_change(before, after)}",
     )
 
 

@@ -10,6 +10,7 @@ from fixtures.faults.kinds.files import LoseQuorumState
 from fixtures.faults.kinds.process import Stop
 from fixtures.wire import WireError
 from protocol.quorum import QuorumAnswer
+from protocol.words import say
 
 SHOWS_AFTER = 12.0
 """The seconds after its start in which a voter exits, if it does; 3 to 10 s were seen."""
@@ -46,5 +47,5 @@ def leader_comes_back_without_its_file(voters: Voters, clean: bool) -> Claims:
         began = voters.bench.now().seconds
         voters.bench.eventually(lambda: voters.bench.now().seconds - began > SHOWS_AFTER, "time to show", every=0.5)
         answer = voters.described_by(leader)
-        detail = f"{leader}, which led and lost quorum-state, answers {answer} beside one other voter"
+        detail = f"{leader}, which led and lost quorum-state, answers {say(answer)} beside one other voter"
         yield record_only(answer, case="deleted", detail=detail, variant=RUNS_ON if answer else ENDS)

@@ -7,6 +7,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.topics import CreatedTopic, NewTopic
+from protocol.words import say
 
 
 def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
@@ -23,11 +24,11 @@ def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
                 topics[created.name] = Topic(created.name, created.topic_id)
             elif not _is_fenced_for_now(created):
                 raise KitError(
-                    f"topic {created.name} could not be created: {created.error.name} {created.error_message}"
+                    f"topic {created.name} could not be created: {created.error.name} {say(created.error_message)}"
                 )
         return len(topics) == len(wanted)
 
-    bench.eventually(all_created, f"brokers that take the replicas of {[topic.name for topic in wanted]}")
+    bench.eventually(all_created, f"brokers that take the replicas of {say([topic.name for topic in wanted])}")
     return [topics[topic.name] for topic in wanted]
 
 

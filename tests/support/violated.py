@@ -13,12 +13,17 @@ from conformance.core.checks import Body, Check, Claims, ObservationClaim, all_c
 from conformance.core.evaluate import evaluate_check
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
+from conformance.judging.sentences import exchanges_of
 from fixtures.tape import StoredTape
 from history.events import History, Premise
 from history.observations import Observation
 from history.shards import Column
+from protocol.words import say
 from tests.support.history_pairs import PAIRS
 from tests.support.stored_run import stored_examples
+
+SHORT = 8
+"""The characters of an answer, such as `no error`, that a detail may have as well."""
 
 
 class ShownExample(msgspec.Struct, frozen=True):
@@ -26,6 +31,8 @@ class ShownExample(msgspec.Struct, frozen=True):
 
     history: History
     violations: list[Observation]
+    repeated: list[str] = []
+    """Details of checks that have an answer once more which their sentence quotes."""
 
 
 class PremiseTape(StoredTape):
@@ -64,7 +71,8 @@ def _shown_example(check: Check, history: History) -> ShownExample:
     example, tape = history.example, PremiseTape(history)
     column = Column(label=example.column, version=example.column, image="", image_id="", ranges=example.ranges)
     bench = Bench(tape, column, Bench.members_of(example.members), None)
-    check = msgspec.structs.replace(check, body=_as_violated(check.body))
+    repeated: list[str] = []
+    check = msgspec.structs.replace(check, body=_as_violated(check.body, tape, repeated))
     outcome = evaluate_check(check, bench, check.parse_inputs(example.inputs), example.context)
     words = iter(tape.premises)
     events = [
@@ -72,16 +80,20 @@ def _shown_example(check: Check, history: History) -> ShownExample:
         for one in history.events
     ]
     found = [one for one in outcome.observations if one.result == "violated"]
-    return ShownExample(msgspec.structs.replace(history, events=events), found)
+    return ShownExample(msgspec.structs.replace(history, events=events), found, repeated)
 
 
-def _as_violated(body: Body) -> Callable[..., Claims]:
-    """The same body, of which each observation is a violation."""
+def _as_violated(body: Body, tape: StoredTape, repeated: list[str]) -> Callable[..., Claims]:
+    """The same body, of which each judged observation is a violation; adds the details that repeat an answer."""
 
     @wraps(body)
     def run(*handles: Any, **inputs: Any) -> Claims:
         for claim in body(*handles, **inputs):
-            if isinstance(claim, ObservationClaim):
+            if isinstance(claim, ObservationClaim) and claim.observation.result != "recorded":
+                detail = claim.observation.detail
+                events = {n: say(one) for one in claim.by if (n := tape.event_of(one)) >= 0}
+                quoted = [text for n, text in events.items() if any(exchanges_of(tape.history, [n]))]
+                repeated.extend(detail for text in quoted if len(text) > SHORT and text in detail)
                 claim = ObservationClaim(msgspec.structs.replace(claim.observation, result="violated"), claim.by)
             yield claim
 

@@ -33,6 +33,7 @@ from conformance.judging.log.responding_replica import Life
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
+from protocol.words import say
 
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """The cases of compressed batches, by the codec in their attributes."""
@@ -303,7 +304,7 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
     if one.offset <= before.offset:
         return f"{one.consumer} was handed {before.offset}, then {one.offset}"
     skipped = stay[bisect_left(stay, max(before.offset + 1, start)) : bisect_left(stay, one.offset)]
-    return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {skipped}" if skipped else ""
+    return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {say(skipped)}" if skipped else ""
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> Evidence | None:

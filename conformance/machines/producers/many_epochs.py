@@ -14,6 +14,7 @@ from protocol.coordinators import partition_for
 from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.topics import Reassignment
+from protocol.words import say
 
 MIN_ISR = "min.insync.replicas"
 
@@ -44,10 +45,12 @@ def on_one_replica(bench: Bench, transactional_id: str) -> Iterator[None]:
 def _reassign(log: Partition, replicas: Sequence[int]) -> None:
     """Reassign the partition, and wait until these are the replicas and all in sync."""
     log.leader().alter_partition_reassignments([Reassignment(log.name, log.index, tuple(replicas))])
-    log.bench.eventually(lambda: set(log.wait_until_whole().replicas) == set(replicas), f"{log} on {list(replicas)}")
+    log.bench.eventually(
+        lambda: set(log.wait_until_whole().replicas) == set(replicas), f"{log} on {say(list(replicas))}"
+    )
 
 
 def _alter_min_isr(log: Partition, value: str | None) -> None:
     altered = log.leader().incremental_alter_configs(ResourceType.TOPIC, log.name, {MIN_ISR: value})
     if altered.error is not Error.NONE:
-        raise KitError(f"{MIN_ISR}={value} of {log.name} was refused: {altered}")
+        raise KitError(f"{MIN_ISR}={say(value)} of {log.name} was refused: {altered}")

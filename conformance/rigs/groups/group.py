@@ -338,7 +338,7 @@ class Group:
         met = found is not None and found.member_epoch == epoch and self.assigned_partitions(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
-        what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {found}"
+        what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {say(found)}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def premise_of_waiting(self, member: GroupMember, partition: int) -> PremiseClaim:

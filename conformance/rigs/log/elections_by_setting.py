@@ -132,7 +132,7 @@ class ElectionSettings:
     def _alter(self, type: ResourceType, name: str, value: str | None) -> None:
         answer = self.bench.node(self.bystander).incremental_alter_configs(type, name, {UNCLEAN: value})
         if answer.error is not Error.NONE:
-            raise KitError(f"{UNCLEAN}={value} of {say(name or 'the cluster')} was refused: {answer}")
+            raise KitError(f"{UNCLEAN}={say(value)} of {say(name or 'the cluster')} was refused: {answer}")
 
 
 def _prepare_partitions(bench: Bench) -> SettingsData:

@@ -96,7 +96,7 @@ def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> Partit
     broker = partition.bench.node(partition.bench.brokers[0])
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
-        raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
+        raise KitError(f"the cluster refused to give {partition.name} the replicas {say(replicas)}: {answer}")
 
     def state_if_done() -> PartitionMetadata | None:
         state = partition.wait_until_whole()

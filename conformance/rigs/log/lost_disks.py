@@ -11,6 +11,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
 from fixtures.wire import WireError
+from protocol.words import say
 
 EACH = 2
 """The number of partitions of each shape."""
@@ -55,7 +56,7 @@ class LostDisks:
             states = [one.known_to(names[0]) for one in self.partitions]
             return all(state is not None and {*state.isr} == ids for state in states)
 
-        self.bench.eventually(is_so, f"an ISR of {names}", every=0.1)
+        self.bench.eventually(is_so, f"an ISR of {say(names)}", every=0.1)
 
     def holds(self, records: int) -> bool:
         """True if the holder has all acknowledged records."""

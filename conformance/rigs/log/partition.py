@@ -20,6 +20,7 @@ from protocol.log import LATEST, ProducedPartition
 from protocol.messages import Topic
 from protocol.records import NewBatch, batch
 from protocol.topics import ElectionType, NewTopic, Reassignment
+from protocol.words import say
 
 
 class Boundary(msgspec.Struct, frozen=True):
@@ -111,7 +112,7 @@ def recreate(partition: Partition) -> Partition:
     def is_served() -> bool:
         return again.leader().fetch(again.fetch_from(0)).error is Error.NONE
 
-    bench.eventually(is_served, f"{topic} served by its id", due="leader")
+    bench.eventually(is_served, f"{say(topic)} served by its id", due="leader")
     return again
 
 

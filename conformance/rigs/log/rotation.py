@@ -18,6 +18,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.log import FetchedPartition
 from protocol.topics import ElectionType, Reassignment
+from protocol.words import say
 
 Stamped = tuple[tuple[int, int, int], ...]
 """A log as (base offset, leader epoch, CRC) of each batch."""
@@ -54,7 +55,7 @@ def assign_replicas(partition: Partition, replicas: tuple[int, ...], asked: int)
     broker = partition.bench.node(asked)
     answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
     if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
-        raise KitError(f"the cluster refused to give {partition.name} the replicas {replicas}: {answer}")
+        raise KitError(f"the cluster refused to give {partition.name} the replicas {say(replicas)}: {answer}")
 
 
 def put_first(partition: Partition, to: int, asked: int) -> None:

@@ -9,6 +9,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from protocol.cluster import LogDir
 from protocol.codes import Error
 from protocol.errors import KitError
+from protocol.words import say
 
 LOST = "second"
 TOPICS = 4
@@ -57,7 +58,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
         [PartitionData(topic, 0) for topic in topics if (topic.name in on_lost) == lost] for lost in (False, True)
     ]
     if not all(placed):
-        raise KitError(f"all of {TOPICS} topics are in one of two log directories: {described}")
+        raise KitError(f"all of {TOPICS} topics are in one of two log directories: {say(described)}")
     data = TwoLogDirsData(*map(tuple, placed))
     bench.disk(broker, LOST).fail()
     disks = TwoLogDirs(bench, data)

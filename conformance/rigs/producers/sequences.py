@@ -132,6 +132,6 @@ def is_rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransact
     late = producer.send(log, producer.batch(log))
     fenced_off = late.error is Error.INVALID_PRODUCER_EPOCH and log.end() == before
     marked = marker is ControlType.ABORT and stable_end == before
-    detail = f"{aborted}; last marker {say(marker)}, end {before}, stable end {stable_end}; {late}"
+    detail = f"the last marker is {say(marker)}, the log ended at {before}, stable up to {stable_end}"
     held = at_the_coordinator and marked and fenced_off
     return held_if(held, aborted, late, row="KIP360-TXN-03", case=case, detail=detail)

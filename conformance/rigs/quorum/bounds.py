@@ -56,10 +56,10 @@ def bound_holds(
     too_long = shortest >= share + AT_ONCE
     if right and too_long and (reason := _excuse_for_waits(waits, share)):
         return excuse(reason, **more)
-    shown = "; ".join(f"{one.lasted:.0f} ms, the step before {one.step:.0f} ms" for one in waits)
+    shown = ", then ".join(f"after {one.lasted:.0f} ms (a step without a wait took {one.step:.0f} ms)" for one in waits)
     early = shortest < share and not at_most
     return held_if(
-        right and not early and not too_long, *by, detail=f"{shown}; due after {share:.0f} ms. {detail}", **more
+        right and not early and not too_long, *by, detail=f"it came {shown}, due after {share:.0f} ms{detail}", **more
     )
 
 

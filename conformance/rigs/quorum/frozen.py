@@ -25,6 +25,7 @@ from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPa
 from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
 from protocol.records import Batch, NewBatch, batch
 from protocol.since import since
+from protocol.words import say
 
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 PEERS = FROZEN_VOTER.scripted
@@ -431,7 +432,7 @@ def prepare_frozen(bench: Bench) -> FrozenData:
     older, newer = no_ops(RECORDS, start, epoch - 4), no_ops(RECORDS, start + RECORDS, epoch - 2)
     end = log_end_of(frozen.feed(fetch, older, newer))
     if end != LogEnd(epoch - 2, start + 2 * RECORDS):
-        what = f"{frozen.name} does not take the log that it was given from {start} on: it ends at {end}"
+        what = f"{frozen.name} does not take the log that it was given from {start} on: it ends at {say(end)}"
         raise bench.wait.overdue("next fetch", what, SOON)
     return FrozenData(frozen.cluster_id)
 

@@ -54,10 +54,12 @@ def test_a_promise_names_the_case_where_a_row_has_several() -> None:
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
-def test_no_check_tells_a_violation_or_a_premise_by_the_text_of_a_structure(version: str) -> None:
-    texts = [text for one in examples_of_checks(version) for text in _texts_of(one)]
+def test_no_check_tells_a_violation_by_the_text_of_a_structure_or_an_answer_twice(version: str) -> None:
+    examples = [*examples_of_checks(version)]
+    texts = [text for one in examples for text in _texts_of(one)]
     assert with_structures(texts) == {}
     assert len(texts) > 1000
+    assert {one.history.example.check: one.repeated for one in examples if one.repeated} == {}
 
 
 def _texts_of(example: ShownExample) -> list[str]:
