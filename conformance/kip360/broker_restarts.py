@@ -459,7 +459,7 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     committed=booleans(),
 )
 def killed_broker(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: list[bool], committed: bool) -> Claims:
-    """After a kill producer state matches the log, and the coordinator's transactions and time-outs are unchanged."""
+    """After a kill producer state matches the log, and the coordinator's transactions and timeouts are unchanged."""
     parts = [rebuilt_from_the_log(stage, epoch, sizes), rebuilt_from_a_truncated_log(stage, epoch, sizes)]
     parts.extend(rebuilt_beside_snapshots(stage, epoch, sizes, case) for case in BESIDE_SNAPSHOTS)
     parts.extend(rebuilt_transactions(stage, dialect, ends, sizes[0]) for dialect in stage.dialects)

@@ -63,12 +63,12 @@ class Instance:
 
 def as_logged(instance: Instance, case: str) -> Claims:
     """Check that the transaction's description at rest matches its newest record."""
-    shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _rests)
+    shown, logged = yield from described_at_rest(instance.describe, instance.log.newest, _is_at_rest)
     held = logged is not None and logged.is_described_by(shown)
     yield held_if(held, shown, case=case, detail=f"the log has {say(logged)}")
 
 
-def _rests(shown: DescribedTransaction) -> bool:
+def _is_at_rest(shown: DescribedTransaction) -> bool:
     return not shown.state.startswith("Prepare")
 
 

@@ -29,7 +29,7 @@ class Known(msgspec.Struct):
     def __str__(self) -> str:
         """Return text that is the same in every process, so that a stored example is judged as before."""
         mine = self.producer
-        known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, time-out {mine.timeout_ms} ms"
+        known = f"id {mine.producer_id}, {self.state} at epoch {self.epoch}, timeout {mine.timeout_ms} ms"
         return f"{known}, partitions {say(sorted(self.partitions))}, began {say(self.began)}"
 
     def open(self, *partitions: tuple[str, int], around: tuple[int, int]) -> None:
@@ -65,7 +65,7 @@ class Known(msgspec.Struct):
 def transaction_is_described_after_each_step(
     stage: Stage, case: str, steps: list[str], timeout_ms: int, records: int
 ) -> Claims:
-    """State, producer id, epoch, time-out, start and partitions are those of the last acknowledged request."""
+    """State, producer id, epoch, timeout, start and partitions are those of the last acknowledged request."""
     producer = stage.transactional(case, timeout_ms)
     known = Known(producer)
     yield is_described(known)

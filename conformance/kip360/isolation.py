@@ -58,7 +58,7 @@ def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str)
 def transactions_end_beside_one_that_hangs(
     brokers: ThreeBrokers, case: str, how: How, newest: bool, committed: bool, records: int
 ) -> Claims:
-    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its time-out.
+    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its timeout.
 
     It writes at another leader: a coordinator sends a broker no markers while it waits for the answer to others.
     """

@@ -183,7 +183,7 @@ def timed_out_transaction_is_aborted(stage: Stage, case: str, timeout_ms: int, b
 def commit_after_the_time_out(
     stage: Stage, case: str, expected: str, timeout_ms: int, records: int, version: int
 ) -> Claims:
-    """A commit after the time-out is refused; whether the producer can continue depends on the transaction version."""
+    """A commit after the timeout is refused; whether the producer can continue depends on the transaction version."""
     producer = stage.transactional(case, timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
@@ -199,7 +199,7 @@ def commit_after_the_time_out(
 
 @probe("KIP360-TXN-04", rig=STAGE, cases=["tv2-abort"], timeout_ms=TIMEOUTS_MS, records=FEW_RECORDS)
 def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Claims:
-    """An abort by EndTxn v5 after the time-out succeeds, since it has already happened."""
+    """An abort by EndTxn v5 after the timeout succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)
     aborted = timed_out(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch

@@ -13,4 +13,4 @@ def test_the_text_holds_nothing_that_differs_between_processes() -> None:
     producer: Any = SimpleNamespace(producer_id=7, timeout_ms=60_000)
     known = Known(producer=producer, epoch=2)
     known.open(("b", 0), ("a", 1), ("a", 0), around=(5, 6))
-    assert str(known) == "id 7, Ongoing at epoch 2, time-out 60000 ms, partitions [a, 0], [a, 1], [b, 0], began 5, 6"
+    assert str(known) == "id 7, Ongoing at epoch 2, timeout 60000 ms, partitions [a, 0], [a, 1], [b, 0], began 5, 6"

@@ -39,7 +39,7 @@ def violated(outcome: ExampleOutcome) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("check", PROBES, ids=lambda check: check.id)
 @pytest.mark.parametrize("lag", [0.001, 0.08])
 def test_a_voter_that_keeps_the_rules_breaks_no_row(check: Check, lag: float) -> None:
-    """With 80 ms a message an answer may come after the voter's time-out of 300 ms, as on a busy machine."""
+    """With 80 ms a message an answer may come after the voter's timeout of 300 ms, as on a busy machine."""
     for outcome in outcomes(check, lag=lag):
         assert outcome.end in ("judged", "premise lost"), outcome.detail
         assert violated(outcome) == set()

@@ -115,8 +115,8 @@ def test_of_a_coordinators_log_what_is_about_the_ids_is_told_in_words(disks: Dis
     disks.held = {"broker-1": log, "broker-2": log}
     lines = transactional_ids(cluster(), tmp_path, ["mine"]).lines
     assert [line.strip().partition(": ")[2] for line in lines if ", CRC" in line][:2] == [
-        "mine is Ongoing, producer 7 epoch 2, time-out 60000 ms",
-        "mine is CompleteCommit, producer 7 epoch 2, time-out 60000 ms",
+        "mine is Ongoing, producer 7 epoch 2, timeout 60000 ms",
+        "mine is CompleteCommit, producer 7 epoch 2, timeout 60000 ms",
     ]
     assert lines.count("      and 1 of others") == 2
 
