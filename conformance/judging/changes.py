@@ -90,7 +90,7 @@ class Lived:
     def _coordinator_changes(self, subject: Subject) -> Iterator[Change]:
         """Yield the answers that come from another process than the last one that served the subject."""
         last = ("", -1)
-        for call, answer in self._served.get(subject, ()):
+        for call, answer in self._served_requests.get(subject, ()):
             if answer.value.get("error_code", 0) == 0:
                 process = (call.node, self._timeline.incarnation(call.node, answer.n))
                 if last[0] and process != last:
@@ -98,7 +98,7 @@ class Lived:
                 last = process
 
     @cached_property
-    def _served(self) -> Mapping[Subject, Sequence[tuple[Call, Answer]]]:
+    def _served_requests(self) -> Mapping[Subject, Sequence[tuple[Call, Answer]]]:
         """The requests that a coordinator served, with their answers, by the subject that they name."""
         found: dict[Subject, list[tuple[Call, Answer]]] = {}
         for call, answer in self._history.answered_calls():

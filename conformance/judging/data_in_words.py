@@ -26,11 +26,11 @@ def without_nothing(value: Any) -> Any:
     """Return a value without its empty parts: null, empty, -1, no error."""
     if isinstance(value, dict):
         kept = {k: without_nothing(v) for k, v in value.items() if k not in TELL_NOTHING}
-        return {k: v for k, v in kept.items() if _tells(k, v)}
+        return {k: v for k, v in kept.items() if _is_worth_saying(k, v)}
     return [without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _tells(name: str, value: Any) -> bool:
+def _is_worth_saying(name: str, value: Any) -> bool:
     """True if a field tells something: any error code does, that of a whole response if it is an error."""
     if name in ERRORS:
         return value != 0 or name == "error_code"
@@ -44,7 +44,7 @@ def words_of_data(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(phrases({str(name): _field(str(name), item) for name, item in value.items()}))
     if isinstance(value, list | tuple):
-        items = ", ".join(map(_inner, value))
+        items = ", ".join(map(_part_in_words, value))
         if len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
             return f"{value[0]}-{value[1]}"
         return items if items.startswith("(") else f"[{items}]"
@@ -54,9 +54,9 @@ def words_of_data(value: Any) -> str:
 def _field(name: str, value: Any) -> str:
     if name in ERRORS and isinstance(value, int):
         return say_error(value)
-    return value_in_words(value) if name == "value" and isinstance(value, str) else _inner(value)
+    return value_in_words(value) if name == "value" and isinstance(value, str) else _part_in_words(value)
 
 
-def _inner(value: Any) -> str:
+def _part_in_words(value: Any) -> str:
     text = words_of_data(value)
     return f"({text})" if isinstance(value, dict) and value.keys() != {"id", "name"} else text

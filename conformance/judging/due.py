@@ -27,7 +27,7 @@ T = 30.0
 """The bound of the general laws, in seconds."""
 
 ANSWERED_WITHIN = 10.0
-"""The shortest time-out of a request, in seconds, added to the time for which the request lets the node wait."""
+"""The shortest timeout of a request, in seconds, added to the time for which the request lets the node wait."""
 
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
@@ -129,7 +129,7 @@ class _Late(NamedTuple):
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
     """Return the waits that ended in vain and lasted at least as long as their row's bound."""
     passed = [event for event in noted if isinstance(event, Overdue)]
-    return [_Late(e, _case(history, e), _late_by(history, e)) for e in passed if e.within >= OWED[e.due].within]
+    return [_Late(e, _case(history, e), _why_late(history, e)) for e in passed if e.within >= OWED[e.due].within]
 
 
 def _case(history: History, overdue: Overdue) -> str:
@@ -149,7 +149,7 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
     return {member["id"] for member in history.example.members if member["name"] in nodes}
 
 
-def _late_by(history: History, overdue: Overdue) -> Evidence | None:
+def _why_late(history: History, overdue: Overdue) -> Evidence | None:
     wait = FailedWait(history, overdue)
     if wait.ran_out_of_memory:
         return OUT_OF_MEMORY
@@ -182,10 +182,10 @@ class _ProcessEnded(NamedTuple):
 
 
 def _process_ends(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
-    return [_ProcessEnded(e, _ended_by(history, e)) for e in noted if isinstance(e, Ended)]
+    return [_ProcessEnded(e, _why_ended(history, e)) for e in noted if isinstance(e, Ended)]
 
 
-def _ended_by(history: History, end: Ended) -> Evidence | None:
+def _why_ended(history: History, end: Ended) -> Evidence | None:
     if end.out_of_memory:
         return OUT_OF_MEMORY
     return ENDED_BY_FAULT if _may_end(history, end) else None
@@ -254,11 +254,11 @@ def node_comes_back(healed: tuple[Fault, Fault]) -> Iterator[Finding]:
     began, ended = healed
     started = [STARTS.case] if began.effects is not None and began.effects.certainly_restarts else []
     for _ in began.node.split(","):
-        for case in (*started, *_hit(began.effects)):
+        for case in (*started, *_case_of_effects(began.effects)):
             yield Finding(True, case, (began.n, ended.n))
 
 
-def _hit(effects: Effects | None) -> Iterator[str]:
+def _case_of_effects(effects: Effects | None) -> Iterator[str]:
     """Yield the case of GEN-10 for these effects on a node."""
     if effects is None:
         return
@@ -295,11 +295,11 @@ def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
         if isinstance(event, Fault) and event.phase == "inject":
             injected[event.fault] = event.effects or Effects()
         elif isinstance(event, Fault) and event.phase == "consequence" and event.detail.get("met"):
-            found.append(_Reaction(event, _due_as(event, injected.get(event.fault, Effects()))))
+            found.append(_Reaction(event, _step_shown_by(event, injected.get(event.fault, Effects()))))
     return found
 
 
-def _due_as(event: Fault, effects: Effects) -> Due:
+def _step_shown_by(event: Fault, effects: Effects) -> Due:
     """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one:
     a reassignment, which loses none, records the leader after it alone.
     """

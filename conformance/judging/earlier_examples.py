@@ -37,10 +37,10 @@ class Earlier(msgspec.Struct, frozen=True):
         for story in stories:
             limits[story.name] = max(story.derive(LogStarts).highest_explained(NEVER), limits.get(story.name, 0))
         bounds = {name: int(limit) for name, limit in limits.items() if limit < inf}
-        return Earlier(_sent_until(stories, self.sent), bounds)
+        return Earlier(_add_sent_values(stories, self.sent), bounds)
 
 
-def _sent_until(stories: Sequence[PartitionStory], before: SentValues | None) -> SentValues | None:
+def _add_sent_values(stories: Sequence[PartitionStory], before: SentValues | None) -> SentValues | None:
     """Return None if some values are not known, because they were sent as raw bytes or appended by a fault."""
     sent = {name: Counter(values) for name, values in (before or {}).items()}
     for story in stories:

@@ -39,7 +39,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
     if overdue.due not in NEEDS_LEADERS:
         return None
     wait = FailedWait(history, overdue)
-    before = _answered_since_return(history, wait.over)
+    before = _answers_since_heal(history, wait.over)
     described = _last_described(before)
     concerned = [one for one in described if wait.concerns(*one.place, one.of)]
     eligible = _eligible_in(before)
@@ -51,7 +51,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all."""
-    before = _answered_since_return(history, overdue.n)
+    before = _answers_since_heal(history, overdue.n)
     known = {place: {*(one.last_known_elr or ())} for place, one in _registered_in(before).items()}
     eligible = _eligible_in(before)
     answers = [answer for _, answer in _answers_to(Metadata, before)]
@@ -63,7 +63,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
     ]
 
 
-def _answered_since_return(history: History, event: int) -> list[tuple[Call, Answer]]:
+def _answers_since_heal(history: History, event: int) -> list[tuple[Call, Answer]]:
     """Return the successful requests and answers between the last heal of a fault and the event."""
     since = _last_return(history, event)
     asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)

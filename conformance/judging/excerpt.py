@@ -36,7 +36,7 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
     kept = decisive[: MOST_SHOWN // 2] + decisive[MOST_SHOWN // 2 :][-MOST_SHOWN // 2 :]
     last = max(decisive, default=len(lines))
     before = [place for place in range(last) if not lines[place].shown]
-    kept += _weightiest(history, lines, before, subjects(history, shown), MOST - len(kept))
+    kept += _most_relevant(history, lines, before, subjects(history, shown), MOST - len(kept))
     return Excerpt([lines[place] for place in sorted(kept)], len(lines))
 
 
@@ -45,23 +45,23 @@ def _lines_once(narration: Narration) -> list[EventLine]:
     lines: list[EventLine] = []
     for one in narration.events():
         times = 1 + narration.repeats[one.event.n]
-        if lines and _says(lines[-1]) == _says(one):
+        if lines and _key_of_line(lines[-1]) == _key_of_line(one):
             lines[-1] = msgspec.structs.replace(lines[-1], times=lines[-1].times + times)
         else:
             lines.append(msgspec.structs.replace(one, times=times))
     return lines
 
 
-def _says(one: EventLine) -> tuple[str, str, str, bool]:
+def _key_of_line(one: EventLine) -> tuple[str, str, str, bool]:
     return one.node, one.request, one.text, one.shown
 
 
-def _weightiest(
+def _most_relevant(
     history: History, lines: Sequence[EventLine], places: Sequence[int], concerned: Collection[Subject], room: int
 ) -> list[int]:
     """Return the places of the lines most relevant to these subjects; of equal ones the latest, and few of each
     kind."""
-    weighed = {place: _weighed(history, lines[place], set(concerned)) for place in places}
+    weighed = {place: _weigh(history, lines[place], set(concerned)) for place in places}
     found: dict[str, list[int]] = defaultdict(list)
     for place in sorted(weighed, key=lambda place: (weighed[place].weight, place), reverse=True):
         one = weighed[place]
@@ -78,7 +78,7 @@ class _Weighed(NamedTuple):
     most: int = ALIKE
 
 
-def _weighed(history: History, one: EventLine, concerned: Set[Subject]) -> _Weighed:
+def _weigh(history: History, one: EventLine, concerned: Set[Subject]) -> _Weighed:
     match one.event:
         case Ended() | Premise(met=False):
             return _Weighed(9, "end")

@@ -72,7 +72,7 @@ ELECTED_MEANWHILE = Evidence(
 )
 GIVEN_UP = Evidence(
     "request-given-up",
-    "a node sent a request again, since its time-out expired before the answer came",
+    "a node sent a request again, since its timeout expired before the answer came",
     about="the node that asked",
     since="its first request",
     until="the request that follows",
@@ -462,7 +462,7 @@ HOST_SLEPT = Evidence(
     "the kit itself woke ten seconds late or more while it waited, as on a host that slept: sessions may have ended meanwhile",
     about="one wait of a check, and what it shows; or the session or the open transaction of which an answer tells that it ended",
     since="the begin of the wait; the member's last accepted heartbeat; the first request of the transaction",
-    until="the end of the wait; the answer, if the session or the time-out has passed by then",
+    until="the end of the wait; the answer, if the session or the timeout has passed by then",
 )
 LOOKED_TOO_RARELY = Evidence(
     "looked-too-rarely",

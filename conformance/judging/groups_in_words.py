@@ -12,18 +12,19 @@ def _place(topic: Any, partition: int) -> str:
     return f"{topic if isinstance(topic, str) else topic['name']}-{partition}"
 
 
-def _by(member: str | None, epoch: int) -> str:
+def _sender(member: str | None, epoch: int) -> str:
     """Return who sends a request: a member at its epoch, a claimed epoch alone, or neither."""
     at = f" at epoch {epoch}" if epoch != -1 else ""
     return f" by {member}{at}" if member else at
 
 
 def _commit(request: Plain) -> str:
-    return f"OffsetCommit of {_offsets(request)} in {request['group']}{_by(request.get('member_id'), request.get('epoch', -1))}"
+    sender = _sender(request.get("member_id"), request.get("epoch", -1))
+    return f"OffsetCommit of {_offsets(request)} in {request['group']}{sender}"
 
 
 def _commit_in_transaction(request: Plain) -> str:
-    by = _by(request.get("member_id"), request.get("generation_id_or_member_epoch", -1))
+    by = _sender(request.get("member_id"), request.get("generation_id_or_member_epoch", -1))
     producer = f"producer {request['producer_id']}, epoch {request['producer_epoch']}"
     return f"TxnOffsetCommit of {_offsets(request)} in {request['group_id']}{by} and {producer}"
 
@@ -35,7 +36,7 @@ def _offsets(request: Plain) -> str:
 def _fetch(request: Plain) -> str:
     partitions = request["partitions"]
     asked = "all partitions" if partitions is None else ", ".join(_place(*pair) for pair in partitions)
-    return f"OffsetFetch of {asked} in {request['group']}{_by(request.get('member_id'), request.get('epoch', -1))}"
+    return f"OffsetFetch of {asked} in {request['group']}{_sender(request.get('member_id'), request.get('epoch', -1))}"
 
 
 def _heartbeat(request: Plain) -> str:

@@ -156,7 +156,7 @@ def take_in(
     marks = _marks(known, named, quarantine)
     groups = _by_name(headers, named)
     columns = [_column(name, group, catalogue, marks) for name, group in groups.items()]
-    compared, early = comparisons(groups), _ended_early(known, named)
+    compared, early = comparisons(groups), _runs_that_ended_early(known, named)
     for column in columns:
         column.patches = compared.get(column.kafka_version, [])
         column.ended_early = sorted(early[column.kafka_version])
@@ -202,7 +202,7 @@ def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Qua
     return marks
 
 
-def _ended_early(known: Sequence[ShardSummary], named: dict[str, str]) -> dict[str, set[str]]:
+def _runs_that_ended_early(known: Sequence[ShardSummary], named: dict[str, str]) -> dict[str, set[str]]:
     """Return the runs that ended early, by column. Their shards are complete, so their observations count in full."""
     found: dict[str, set[str]] = defaultdict(set)
     for summary in known:
@@ -239,7 +239,7 @@ def _column(called: str, headers: list[Header], catalogue: Catalogue, marks: dic
         ranges={name: max(declared) for name, declared in sorted(levels.items())},
         differing={name: sorted(declared) for name, declared in sorted(levels.items()) if len(declared) > 1},
         checks=checks,
-        changed=_changed_everywhere(headers, catalogue),
+        changed=_rows_changed_everywhere(headers, catalogue),
         headers=headers,
         incomplete=[mark for key in dict.fromkeys((called, first.label, "")) for mark in marks.get(key, [])],
     )
@@ -249,7 +249,7 @@ def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
     return sorted(row for row, hash in header.rows.items() if row in catalogue and catalogue[row].hash != hash)
 
 
-def _changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
+def _rows_changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
     """Return the rows that shards ran only in an older form, not as they are today."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
     current = {row for h in headers for row, hash in h.rows.items() if row in catalogue and catalogue[row].hash == hash}

@@ -163,7 +163,7 @@ class Judge:
             result="recorded" if self.records else "held" if finding.held else "violated",
             variant=(KEEPS if finding.held else KEEPS_NOT) if self.records else "",
             example=example,
-            events=_ascending(finding.by),
+            events=_sort_distinct(finding.by),
             detail=finding.detail if not finding.held else "",
             label=finding.label if not finding.held else "",
             lived=[*lived],
@@ -172,7 +172,7 @@ class Judge:
         )
 
 
-def _ascending(numbers: tuple[int, ...]) -> list[int]:
+def _sort_distinct(numbers: tuple[int, ...]) -> list[int]:
     """Return the distinct numbers in ascending order, quickly if there are one or two of them, as in most findings."""
     if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
         return [*numbers]
@@ -181,7 +181,7 @@ def _ascending(numbers: tuple[int, ...]) -> list[int]:
 
 def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
     """Make a function over a whole history the judge of `row`."""
-    return lambda function: Judge(row, _whole, function)
+    return lambda function: Judge(row, _whole_history, function)
 
 
 def story_judge(row: str, story: type[S], *needs: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
@@ -197,7 +197,7 @@ def joint_judge(row: str, *stories: type[Story]) -> Callable[[Callable[[Together
     return lambda function: Judge(row, stories, function)
 
 
-def _whole(history: History, _: Sequence[AnyEvent]) -> Sequence[History]:
+def _whole_history(history: History, _: Sequence[AnyEvent]) -> Sequence[History]:
     return [history]
 
 
@@ -276,7 +276,7 @@ class Judging:
 
     def results(self) -> Judged:
         """Return the results so far: observations by judge, then by subject's name, and counts of excuses."""
-        found, calm = self._all(), is_calm(self._history.events)
+        found, calm = self._all_claims(), is_calm(self._history.events)
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
@@ -287,17 +287,17 @@ class Judging:
         """Return the observations that are violations."""
         return [
             self._observation(judge, claim, story)
-            for judge, claim, story in self._all()
+            for judge, claim, story in self._all_claims()
             if isinstance(claim, Finding) and not claim.held and not judge.records
         ]
 
     def _observation(self, judge: Judge, finding: Finding, story: Story | None, calm: bool = False) -> Observation:
         if story is None:
             lived: Sequence[str] = [
-                event.fault for event in map(self._history.events.__getitem__, finding.by) if _reacted(event)
+                event.fault for event in map(self._history.events.__getitem__, finding.by) if _is_reaction(event)
             ]
         else:
-            lived = self._lived_through(story, finding.by) if finding.by and story.timeline.witnessed else ()
+            lived = self._faults_lived_through(story, finding.by) if finding.by and story.timeline.witnessed else ()
         about = story.name if story else ""
         situation = "" if calm else situation_of(self._history, about, finding.by, lived)
         found = judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
@@ -306,7 +306,7 @@ class Judging:
         detail = sentence(self._history, (), finding.detail, promise(judge.row, finding.case))
         return msgspec.structs.replace(found, detail=detail)
 
-    def _lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
+    def _faults_lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
         """Return the faults that had changed the story's subject, or the subjects of the events."""
         if story.changed_by is not None:
             last = max(by)
@@ -324,18 +324,18 @@ class Judging:
             self._lived_by_then = Lived(self._history, self._reading.timeline, changed)
         return self._lived_by_then
 
-    def _all(self) -> list[_Claimed]:
+    def _all_claims(self) -> list[_Claimed]:
         """Return all claims in the order of the judges, each with its story."""
         numbered: list[tuple[int, list[Claim], Story | None]] = [
-            (n, claims, None) for look in self._plan.looks for n, claims in self._of_look(look)
+            (n, claims, None) for look in self._plan.looks for n, claims in self._claims_about_history(look)
         ]
         stories = (story for type in self._plan.stories for story in self._reading.stories(type))
-        numbered += [(n, claims, story) for story in stories for n, claims in self._of_story(story)]
-        numbered += [found for joint in self._plan.joints for found in self._of_joint(joint)]
+        numbered += [(n, claims, story) for story in stories for n, claims in self._claims_about_story(story)]
+        numbered += [found for joint in self._plan.joints for found in self._claims_about_stories(joint)]
         numbered.sort(key=itemgetter(0))
         return [(self._plan.judges[n], claim, story) for n, claims, story in numbered for claim in claims]
 
-    def _of_look(self, look: Look) -> list[tuple[int, list[Claim]]]:
+    def _claims_about_history(self, look: Look) -> list[tuple[int, list[Claim]]]:
         """Return each judge's claims about a whole history, judged again if it has grown."""
         at, judges = (look, "", 0), self._plan.of_all(look)
         if self._has_changed(at, (len(self._history.events), 0)):
@@ -347,14 +347,14 @@ class Judging:
                 self._ask(judges, parts, at)
         return self._claims[at]
 
-    def _of_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
+    def _claims_about_story(self, story: Story) -> list[tuple[int, list[Claim]]]:
         at = (type(story), story.name, story.number)
         if self._has_changed(at, (story.version, story.timeline.version)):
             story.forget()
             self._ask(self._plan.of_story(story), [story], at)
         return self._claims[at]
 
-    def _of_joint(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
+    def _claims_about_stories(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
         """Return the claims about all stories of some types, judged again if any of them has grown."""
         together = Together(self._reading.timeline, {type: self._reading.stories(type) for type in joint})
         at = (joint, "", 0)
@@ -386,7 +386,7 @@ class Judging:
 _Claimed: TypeAlias = tuple[Judge, Claim, Story | None]
 
 
-def _reacted(event: AnyEvent) -> TypeGuard[Fault]:
+def _is_reaction(event: AnyEvent) -> TypeGuard[Fault]:
     """True if the event records the cluster's reaction to a fault."""
     return type(event) is Fault and event.phase == "consequence" and event.detail.get("met") is True
 

@@ -86,7 +86,7 @@ MODULES = (
 """The modules whose judges make up `JUDGES`, in this order."""
 
 
-def _defined_in(module: ModuleType) -> Iterator[Judge]:
+def _judges_in(module: ModuleType) -> Iterator[Judge]:
     for value in vars(module).values():
         if isinstance(value, Judge):
             yield value
@@ -122,7 +122,7 @@ def check_usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     return tuple(judges)
 
 
-JUDGES = check_usable([judge for module in MODULES for judge in _defined_in(module)])
+JUDGES = check_usable([judge for module in MODULES for judge in _judges_in(module)])
 
 
 def rows_about(*kinds: Kind) -> tuple[str, ...]:

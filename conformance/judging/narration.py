@@ -48,7 +48,7 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         text = f"{self.node:9} {self.request} -> {self.text}" if self.node else self.text
-        return f"{self.stamp}{_cut(text)}"
+        return f"{self.stamp}{_shorten(text)}"
 
     @property
     def stamp(self) -> str:
@@ -239,7 +239,7 @@ def _epochs(request: Plain) -> str:
     return (f" current epoch {claimed}" if claimed >= 0 else "") + (f" last fetched {fetched}" if fetched >= 0 else "")
 
 
-def _by(request: Plain) -> str:
+def _reader_in_words(request: Plain) -> str:
     replica = request.get("replica_id", -1)
     return _READERS.get(replica, f"replica {replica}")
 
@@ -302,13 +302,13 @@ _READERS: dict[int | None, str] = {
 }
 
 _REQUESTS: dict[str, Callable[[Plain], str]] = {
-    "fetch": lambda r: f"Fetch {_place(r)} from {r['fetch_offset']}{_epochs(r)} as {_by(r)}",
+    "fetch": lambda r: f"Fetch {_place(r)} from {r['fetch_offset']}{_epochs(r)} as {_reader_in_words(r)}",
     "produce": _produce,
     "produce_many": _produce_many,
     "park_produce": _produce_many,
-    "list_offsets": lambda r: f"ListOffsets {_place(r)} at {r['timestamp']}{_epochs(r)} as {_by(r)}",
+    "list_offsets": lambda r: f"ListOffsets {_place(r)} at {r['timestamp']}{_epochs(r)} as {_reader_in_words(r)}",
     "offset_for_leader_epoch": lambda r: (
-        f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_by(r)}"
+        f"OffsetForLeaderEpoch {_place(r)} of epoch {r['leader_epoch']}{_epochs(r)} as {_reader_in_words(r)}"
     ),
     "delete_records": lambda r: f"DeleteRecords {_place(r)} below {r['offset']}",
     "read_file": lambda r: f"for the file {r['path']}",
@@ -351,5 +351,5 @@ def _hint(value: Plain) -> str:
     return f", leader {leader['leader_id']} at epoch {leader['leader_epoch']}"
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more, in history.jsonl)"

@@ -99,7 +99,9 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
     gathered = {shard.id: shard for shard in gather(pieces) if _is_of(shard, run)}
     summaries = [shard.summary for shard in gathered.values()]
     torn = sum(piece.torn for piece in strays)
-    intake = take_in([*summaries, *([_stray(torn)] if torn else [])], shipped_rows(), any(not p.torn for p in strays))
+    intake = take_in(
+        [*summaries, *([_stray_lines(torn)] if torn else [])], shipped_rows(), any(not p.torn for p in strays)
+    )
     pools: dict[str, _Pool] = defaultdict(_Pool)
     for id, label in intake.shards.items():
         outdated = {row for shard, row in intake.outdated if shard == id}
@@ -111,7 +113,7 @@ def _is_of(shard: GatheredShard, run: str) -> bool:
     return run in ("", shard.header.run) if shard.header else shard.id.startswith(run)
 
 
-def _stray(torn: int) -> ShardSummary:
+def _stray_lines(torn: int) -> ShardSummary:
     return ShardSummary(shard="", lines=0, bad=torn, numbers=0)
 
 
@@ -254,7 +256,7 @@ def _count_situations(lines: Iterable[ObservationLine]) -> int:
 def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], checks: RowChecks) -> Cell:
     """Return the cell of a row on a column, judged by what is pooled of its cases and its checks."""
     if row.id == patch_releases.ROW and column.patches:
-        cases, checks = _of_patches(column.patches), RowChecks(ran=1)
+        cases, checks = _tally_patches(column.patches), RowChecks(ran=1)
     tallies = _tallies(row, column, cases, checks.attempts)
     lost = "; ".join(column.incomplete)
     evidence = CellEvidence(
@@ -281,7 +283,7 @@ def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally
     )
 
 
-def _of_patches(found: Sequence[PatchComparison]) -> dict[str, CaseTally]:
+def _tally_patches(found: Sequence[PatchComparison]) -> dict[str, CaseTally]:
     results: dict[str, Counter[bool]] = defaultdict(Counter)
     for one in found:
         results[one.case][one.held] += 1

@@ -133,27 +133,27 @@ class Reading:
         if number >= 0:
             self._take(kind, name, fact, number)
         elif number == UNTOLD:
-            self._doubt(topic, name, fact, node)
+            self._set_aside(topic, name, fact, node)
         elif number == DELETED and (asked := AskedByFormerId.request_behind(fact)) is not None:
             latest = self._recreations.latest(topic)
             if self._recreations.knows_latest(topic, node, call):
                 self._take(kind, name, asked, latest)
             else:
-                self._leave_in_doubt(name, latest)
+                self._count_left_out(name, latest)
 
-    def _doubt(self, topic: str, name: str, fact: Any, node: str) -> None:
+    def _set_aside(self, topic: str, name: str, fact: Any, node: str) -> None:
         """Set aside a fact of a partition that may be deleted. The request may have changed the later topic, whatever the
         answer."""
         number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
-        self._leave_in_doubt(name, number)
-        for story in self._stories_named("partition", name, number):
+        self._count_left_out(name, number)
+        for story in self._stories_of("partition", name, number):
             if request is not None and type(story) not in self._ended:
                 story.add_fact(request)
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
-    def _leave_in_doubt(self, name: str, number: int) -> None:
+    def _count_left_out(self, name: str, number: int) -> None:
         """Count a fact that is left out, since it may be about a topic that is deleted."""
-        for story in self._stories_named("partition", name, number):
+        for story in self._stories_of("partition", name, number):
             story.doubted += 1
             story.version += 1
 
@@ -163,7 +163,7 @@ class Reading:
         doubtful, meant = self._doubtful.pop(topic, []), (process, self._recreations.latest(topic))
         self._doubtful[topic] = [one for one in doubtful if (one.process, one.number) != meant]
         for one in (one for one in doubtful if (one.process, one.number) == meant):
-            for story in self._stories_named("partition", one.name, one.number):
+            for story in self._stories_of("partition", one.name, one.number):
                 story.doubted -= 1
                 story.version += 1
                 if type(story) in self._ended:
@@ -175,14 +175,14 @@ class Reading:
         return node, self.timeline.incarnations.get(node, 0)
 
     def _take(self, kind: Kind, name: str, fact: Any, number: int = 0) -> None:
-        for story in self._stories_named(kind, name, number):
+        for story in self._stories_of(kind, name, number):
             story.version += 1
             if type(story) in self._ended:
                 story.left_out += 1
             else:
                 story.add_fact(fact)
 
-    def _stories_named(self, kind: Kind, name: str, number: int) -> Sequence[Story]:
+    def _stories_of(self, kind: Kind, name: str, number: int) -> Sequence[Story]:
         """Return the stories of a subject, new ones where there are none yet."""
         found = self._named.get((kind, name, number))
         if found is None:

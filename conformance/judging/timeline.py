@@ -21,7 +21,7 @@ HEALED = "all faults are healed and nobody writes any more"
 AT_REST = "at rest"
 """The premise that all replicas agree; reads after it count as reads at rest."""
 CONVERGES_WITHIN = 33.0
-"""Seconds within which AT_REST must follow HEALED: 30 and the session time-out (KIP101-INV-18, KIP320-REPL-09)."""
+"""Seconds within which AT_REST must follow HEALED: 30 and the session timeout (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """The actions of faults after which a node may come back."""
 NOTED = RETURNS | {DeleteTopics.op}
@@ -280,7 +280,7 @@ class Timeline:
         """
         began = first
         for n in range(first + 1, second + 1):
-            if is_starved(max(self.time(n) - self.time(n - 1), _recorded_late(self._events[n])), within):
+            if is_starved(max(self.time(n) - self.time(n - 1), _lateness_of(self._events[n])), within):
                 began = n
         return self.time(second) - self.time(began)
 
@@ -347,7 +347,7 @@ def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: 
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 
 
-def _recorded_late(event: AnyEvent) -> float:
+def _lateness_of(event: AnyEvent) -> float:
     """Return the seconds by which the kit woke late, in events that record how a wait ended; 0 for others."""
     if isinstance(event, Overdue):
         return event.late

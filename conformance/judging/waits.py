@@ -37,7 +37,7 @@ class FailedWait:
     def __init__(self, history: History, overdue: Overdue) -> None:
         self._history = history
         self._due, self._within = overdue.due, overdue.within
-        self.lost = _lost_request(history, overdue) if overdue.due == "answer" else None
+        self.lost = _unanswered_request(history, overdue) if overdue.due == "answer" else None
         """The request that got no answer, and the end of its wait, where an answer was due."""
         self.began, self.over = overdue.began, overdue.over if overdue.over >= 0 else overdue.n
         if self.lost is not None and self.began < 0:
@@ -166,7 +166,7 @@ def _starts(event: AnyEvent, node: str) -> bool:
     return isinstance(event, Fault) and event.phase == "heal" and node in event.node.split(",")
 
 
-def _lost_request(history: History, overdue: Overdue) -> tuple[Call, Answer] | None:
+def _unanswered_request(history: History, overdue: Overdue) -> tuple[Call, Answer] | None:
     """Return the last request before the end of the wait that got no answer, and the event that records this."""
     lost = ((call, answer) for call, answer in reversed(history.answered_calls()) if answer.n < overdue.n)
     return next((pair for pair in lost if pair[1].kind == "Unanswered"), None)

@@ -292,8 +292,8 @@ def _compare(call: Call, items: Sequence[Any], parts: Sequence[Any], answer: Ans
     asked = Counter((id if by_id else name or id, *rest) for name, id, rest in asked_names)
     answered = Counter(_key(named, asked) for named in answered_names)
     repeated = max(asked.values(), default=0) > 1
-    refused = repeated and all(map(_error_of, _at(answer, PARTS[op][0]) if PARTS[op] else (answer,)))
-    wrong = _wrong(asked, answered, refused)
+    refused = repeated and all(map(_error_of, _values_at(answer, PARTS[op][0]) if PARTS[op] else (answer,)))
+    wrong = _wrong_items(asked, answered, refused)
     shown = f"{call.node} answered {api_name(op)} of {_names(asked)} for {_names(answered)}: {wrong}" if wrong else ""
     if repeated:
         return [(DUPLICATES, shown)]
@@ -306,7 +306,7 @@ def _key(named: Named, asked: Counter[Key]) -> Key:
     return (name, *rest) if id is None or (name is not None and (name, *rest) in asked) else (id, *rest)
 
 
-def _wrong(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
+def _wrong_items(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
     """Say how the answered items differ from the requested ones; empty if they match. An item requested several times
     is answered once or as often; if all are `refused`, one answer may stand for the whole request.
     """
@@ -334,10 +334,10 @@ def _error_codes(request: Operation[Any], answer: Answer, at: Decoding) -> Itera
 
 def _codes(answer: Answer, paths: Iterable[tuple[str, ...]]) -> set[Error]:
     of_all = {answer.top_level_error} if isinstance(answer, PartitionAnswer) else set()
-    return {_error_of(answer), *of_all, *(_error_of(part) for path in paths for part in _at(answer, path))}
+    return {_error_of(answer), *of_all, *(_error_of(part) for path in paths for part in _values_at(answer, path))}
 
 
-def _at(answer: object, path: tuple[str, ...]) -> Sequence[object]:
+def _values_at(answer: object, path: tuple[str, ...]) -> Sequence[object]:
     parts: Sequence[object] = (answer,)
     for name in path:
         parts = [deeper for part in parts for deeper in getattr(part, name) or ()]

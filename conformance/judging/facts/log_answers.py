@@ -113,7 +113,7 @@ def _produce(request: Produce, answer: ProducedPartition | Lost, at: Decoding) -
 @decodes(ProduceMany, about=["partition", "transactional-id"], lost=True)
 def _produce_many(request: ProduceMany, answer: ProduceAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     for wanted in request.partitions:
-        own = _own(wanted, answer.partitions) if request.acks != 0 else None
+        own = _part_about(wanted, answer.partitions) if request.acks != 0 else None
         yield from _produce_result(request, wanted, own, answer, at)
 
 
@@ -124,7 +124,7 @@ def _park_produce(request: ParkProduce, answer: PendingRequest | Lost, at: Decod
         yield from _produce_result(request, wanted, None, answer, at)
 
 
-def _own(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
+def _part_about(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
     """Return the part of an answer about a partition, which the answer names by topic or topic id."""
     topic = Topic.of(wanted.topic)
     return next(
@@ -187,7 +187,7 @@ def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterat
     """Yield the results of the requested partitions, not of others that a fetch session returns. Errors are left out, and so
     are partitions of which only a few bytes were requested."""
     for wanted in request.partitions:
-        own = _own(wanted, answer.partitions) if wanted.partition_max_bytes >= WHOLE_BYTES else None
+        own = _part_about(wanted, answer.partitions) if wanted.partition_max_bytes >= WHOLE_BYTES else None
         if own is not None and own.error == NONE:
             yield _fetch_result(wanted, request.options, own, at)
 
@@ -341,7 +341,7 @@ def _describe_topic_partitions(
 
 
 @decodes(ReadWord, about=["partition"])
-def _word(request: ReadWord, answer: Word, at: Decoding) -> Iterator[Attributed]:
+def _registered_partition(request: ReadWord, answer: Word, at: Decoding) -> Iterator[Attributed]:
     if answer.epoch >= 0:
         fact = RegisteredPartition(
             *at.exchange(),

@@ -128,7 +128,7 @@ def _init_producer_id(
         yield ("producer", str(fact.producer_id), fact)
 
 
-def _of_transaction(
+def _transaction_values(
     request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: int, at: Decoding
 ) -> tuple[int, int, str, int, str, int, int, int]:
     """Return the fields of an `OfTransaction`."""
@@ -140,7 +140,7 @@ def _add_partitions(
     request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
     errors = _errors(request.partitions, answer)
-    fact = PartitionsAdded(*_of_transaction(request, answer.error, at), errors, version=answer.version)
+    fact = PartitionsAdded(*_transaction_values(request, answer.error, at), errors, version=answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
@@ -149,7 +149,7 @@ def _add_partitions_to_many(
     request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
     for one in request.transactions:
-        known = _of_transaction(one, answer.error, at)
+        known = _transaction_values(one, answer.error, at)
         errors = _errors(one.partitions, answer, one.transactional_id)
         fact = PartitionsAdded(*known, errors, one.verify_only, answer.version)
         yield ("transactional-id", fact.transactional_id, fact)
@@ -169,7 +169,7 @@ def _errors(
 
 @decodes(AddOffsetsToTxn, about=["transactional-id"], lost=True)
 def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    fact = OffsetsAdded(*_of_transaction(request, answer.error, at), request.group_id, answer.version)
+    fact = OffsetsAdded(*_transaction_values(request, answer.error, at), request.group_id, answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
@@ -177,7 +177,7 @@ def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer | Lost,
 def _end_txn(request: EndTxn, answer: EndTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     next = (-1, -1) if isinstance(answer, Lost) else (answer.producer_id, answer.producer_epoch)
     fact = TransactionEnded(
-        *_of_transaction(request, answer.error, at),
+        *_transaction_values(request, answer.error, at),
         committed=request.committed,
         next_id=next[0],
         next_epoch=next[1],

@@ -59,13 +59,17 @@ def _batch_answers_equal_single_ones(sweep: SweepAtRest | None) -> Iterator[Clai
         batched = {one.version: one for one in answers if one.several}
         for single in (one for one in answers if not one.several and one.version in batched):
             if question in sweep.references:
-                yield _beside(single, batched[single.version])
+                yield _compare_single(single, batched[single.version])
             else:
                 yield Excuse(CHANGED_MEANWHILE, CASES[single.op])
 
 
-def _beside(single: About, batched: About) -> Finding:
-    wrong = "" if _agree(single.value, batched.value, single.limit) else _against(single, batched, batched.value)
+def _compare_single(single: About, batched: About) -> Finding:
+    wrong = (
+        ""
+        if _agree(single.value, batched.value, single.limit)
+        else _describe_difference(single, batched, batched.value)
+    )
     return Finding(not wrong, CASES[single.op], (batched.event, single.event), wrong, "differs-in-batch")
 
 
@@ -83,7 +87,7 @@ def _every_version_answers_the_same(sweep: SweepAtRest | None) -> Iterator[Claim
     compared = [one for answers in sweep.by_question.values() for one in _representatives(answers)]
     compared.sort(key=attrgetter("event"))
     for _, items in groupby(compared, key=attrgetter("event")):
-        yield from _of_answer(sweep, [*items])
+        yield from _findings_of_answer(sweep, [*items])
 
 
 every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_answers_the_same)
@@ -105,7 +109,7 @@ class Compared(NamedTuple):
     wrong: str
 
 
-def _of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
+def _findings_of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
     """Yield a finding for the API, unless the answer is in the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
     compared = [_compare(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
@@ -129,13 +133,15 @@ def _finding(case: str, compared: Sequence[Compared]) -> Finding:
 
 
 def _compare(sweep: SweepAtRest, one: About, best: About) -> Compared:
-    return Compared(one, best, _role(sweep, one), _unlike(sweep, one, best) or _wrong_error(sweep, one, best))
+    return Compared(one, best, _role(sweep, one), _describe_wrong(sweep, one, best) or _wrong_error(sweep, one, best))
 
 
-def _unlike(sweep: SweepAtRest, one: About, best: About) -> str:
+def _describe_wrong(sweep: SweepAtRest, one: About, best: About) -> str:
     expected = [*_right_answers(sweep, one, best)]
     found = one.shared_fields(best)
-    return "" if any(_agree(found, each, one.limit) for each in expected) else _against(one, best, expected[0])
+    return (
+        "" if any(_agree(found, each, one.limit) for each in expected) else _describe_difference(one, best, expected[0])
+    )
 
 
 def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
@@ -143,7 +149,7 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
     expected = " or ".join(map(_error_name, sorted(kinds)))
-    return f"{one} about {_item(one)}, answered {_error_name(one.error)} where {expected} was due"
+    return f"{one} about {_item_name(one)}, answered {_error_name(one.error)} where {expected} was due"
 
 
 def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
@@ -205,17 +211,17 @@ def _role(sweep: SweepAtRest, one: About) -> str:
     """Return the case of an answer: its item is unknown, or the broker is not the item's leader or coordinator; else empty."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
-        return UNKNOWN if leader is None else _unless(leader == sweep.id_of(one))
+        return UNKNOWN if leader is None else _wrong_broker_unless(leader == sweep.id_of(one))
     if one.op in OF_TOPICS or (one.op == "describe_configs_many" and one.item[1] == TOPIC_TYPE):
         return "" if one.item[0] in {topic for topic, _ in sweep.leaders} else UNKNOWN
     if one.op == "describe_configs_many":
-        return _unless(one.item[0] == str(sweep.id_of(one)))
+        return _wrong_broker_unless(one.item[0] == str(sweep.id_of(one)))
     if one.op in OF_GROUPS and one.group in sweep.coordinators:
-        return _unless(sweep.coordinators[one.group] == sweep.id_of(one))
+        return _wrong_broker_unless(sweep.coordinators[one.group] == sweep.id_of(one))
     return ""
 
 
-def _unless(right: bool) -> str:
+def _wrong_broker_unless(right: bool) -> str:
     return "" if right else WRONG_BROKER
 
 
@@ -244,19 +250,19 @@ def _agree(one: Plain, other: Plain, limit: int) -> bool:
     return len(shorter) == len(longer) or sum(batch["size"] for batch in longer[: len(shorter) + 1]) > limit
 
 
-def _against(one: About, other: About, expected: Plain) -> str:
+def _describe_difference(one: About, other: About, expected: Plain) -> str:
     """Return what an answer says otherwise than the other one, first where that stood."""
     names = [name for name in {**one.value, **expected} if one.value.get(name) != expected.get(name)]
     mine, theirs = ({name: value.get(name) for name in names} for value in (one.value, expected))
     how = "in a batch" if one.version == other.version else f"in v{other.version}"
-    return f"{one} about {_item(one)}, answered {_text(mine)}, and {how} {_text(theirs)}"
+    return f"{one} about {_item_name(one)}, answered {_text(mine)}, and {how} {_text(theirs)}"
 
 
 def _error_name(code: int) -> str:
     return Error(code).name
 
 
-def _item(one: About) -> str:
+def _item_name(one: About) -> str:
     return "-".join(map(str, one.item))
 
 

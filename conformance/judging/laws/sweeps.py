@@ -293,13 +293,13 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
                 several=len(items) > 1,
                 asked=call.n,
                 event=answer.n,
-                value=_of_version(call.op, own, version),
+                value=_visible_part(call.op, own, version),
                 group=str(call.request.get("group", name)) if call.op in OF_GROUPS else "",
                 limit=item.get("partition_max_bytes", 0) if isinstance(item, dict) else 0,
             )
 
 
-def _of_version(op: str, part: Plain, version: int) -> Plain:
+def _visible_part(op: str, part: Plain, version: int) -> Plain:
     if part["error_code"] != NONE:
         return {"error_code": part["error_code"]}
     return _visible_fields(SWEPT[op], part, version)
@@ -308,13 +308,13 @@ def _of_version(op: str, part: Plain, version: int) -> Plain:
 def _visible_fields(fields: Fields, part: Plain, version: int) -> Plain:
     """Return the fields that this version has, with lists sorted unless their order means something."""
     return {
-        name: _one(name, part[name], first, version)
+        name: _visible_value(name, part[name], first, version)
         for name, first in fields.items()
         if name in part and (not isinstance(first, int) or first <= version)
     }
 
 
-def _one(name: str, value: Any, first: int | Fields, version: int) -> Any:
+def _visible_value(name: str, value: Any, first: int | Fields, version: int) -> Any:
     if not isinstance(value, list | tuple):
         return value
     elements = value if isinstance(first, int) else [_visible_fields(first, one, version) for one in value]

@@ -32,7 +32,7 @@ from protocol.words import say
 LONG_ALIVE = 15.0
 """Seconds for which all brokers must have been alive at the end of the wait, so that replicas had the time to converge."""
 HAD_TIME = 30.0
-"""Seconds for which the wait for agreement must have lasted: the general bound. Rigs wait for one session time-out longer."""
+"""Seconds for which the wait for agreement must have lasted: the general bound. Rigs wait for one session timeout longer."""
 LATELY = 5.0
 """Seconds before the end of the wait within which each broker must have answered."""
 
@@ -71,7 +71,7 @@ def end_of(story: PartitionStory) -> FinalState | None:
     """Return the final state of a partition; None if the example never ended its wait for agreement, or if compaction or
     corruption makes replicas differ."""
     timeline, damage = story.timeline, story.derive(ReplicaDamage)
-    since = _ended_at(story)
+    since = _end_of_wait(story)
     if since < 0 or differs_by(story) is not None:
         return None
     replicas = story.derive(Replicas)
@@ -82,26 +82,26 @@ def end_of(story: PartitionStory) -> FinalState | None:
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     held_since = (held for held in story.on_disk if held.event > since and replicas.is_replica(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
-    certain, watched = timeline.rest >= 0 or _had_time(story), timeline.saw_the_wait
+    certain, watched = timeline.rest >= 0 or _had_time_to_agree(story), timeline.saw_the_wait
     return FinalState(
         since, certain and watched, watched or not certain, look, leader, others, disk, damage.agree_below(since)
     )
 
 
-def _ended_at(story: PartitionStory) -> int:
+def _end_of_wait(story: PartitionStory) -> int:
     """Return the event at which the wait for agreement ended; -1 for none."""
     return story.timeline.rest if story.timeline.rest >= 0 else story.timeline.disagreed
 
 
 def differs_by(story: PartitionStory) -> Evidence | None:
     """Return the evidence by which replicas may differ at the end; None if they may not, or there is no end."""
-    since = _ended_at(story)
+    since = _end_of_wait(story)
     if since >= 0 and may_be_compacted(story, since):
         return COMPACTED
     return BYTES_FLIPPED if since >= 0 and story.derive(ReplicaDamage).is_corrupt(since) else None
 
 
-def _had_time(story: PartitionStory) -> bool:
+def _had_time_to_agree(story: PartitionStory) -> bool:
     """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was left.
 
     A fault that was undone is not left, even if it does not count as healed, which requires the very ISR in question
@@ -125,7 +125,7 @@ def _had_time(story: PartitionStory) -> bool:
     return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
 
 
-def _unlike_ends(leader: FetchResult, other: FetchResult) -> str:
+def _log_end_difference(leader: FetchResult, other: FetchResult) -> str:
     """Return the difference between the log ends, in words; both must equal the leader's high watermark. Empty for none."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
@@ -154,7 +154,7 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
     if end is None:
         yield from [Excuse(left_out, "logs")] if (left_out := differs_by(story)) is not None else []
         return
-    for claim in (*_in_sync(story, end), *_logs(end), *_same_on_disk(story, end)):
+    for claim in (*_in_sync(story, end), *_logs(end), *_compare_disks(story, end)):
         # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
         certain = end.certain and not (claim.case == "isr" and story.timeline.rest >= 0)
         if isinstance(claim, Excuse) or claim.held or certain:
@@ -166,7 +166,7 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
 def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     if end.look is None:
         return
-    if end.look.leader < 0 and _all_replaced(story, end.look):
+    if end.look.leader < 0 and _all_lost_directories(story, end.look):
         yield Excuse(DISK_REPLACED, "isr")
         return
     shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {say(end.look.isr)} of {say(end.look.replicas)}"
@@ -174,7 +174,7 @@ def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         yield Finding(id in end.look.isr and end.look.leader >= 0, "isr", (end.look.event,), shown, "stuck")
 
 
-def _all_replaced(story: PartitionStory, look: PartitionAtBroker) -> bool:
+def _all_lost_directories(story: PartitionStory, look: PartitionAtBroker) -> bool:
     """True if every replica that may be elected lost its log directory.
 
     The registration of the leader epoch says which these are, or else the ISR, or else all replicas.
@@ -190,7 +190,7 @@ def _logs(end: FinalState) -> Iterator[Claim]:
     if end.leader is None:
         return
     for other in end.others:
-        stuck = _unlike_ends(end.leader, other) if end.below == inf else ""
+        stuck = _log_end_difference(end.leader, other) if end.below == inf else ""
         differs = stuck or _differs(end.leader, other, end.below)
         if not differs and _differs(end.leader, other, inf):
             yield Excuse(EPOCHS_LOST, "logs")
@@ -206,7 +206,7 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
     return Finding(marks[0] == marks[1], "watermark", (leader.event, other.event), shown, "stuck")
 
 
-def _same_on_disk(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
+def _compare_disks(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """Compare the logs on disk, with their leader epochs and base offsets, and the leader epoch cache entries of epochs that
     have records."""
     damage = story.derive(ReplicaDamage)
@@ -255,10 +255,10 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
     end = end_of(story)
     if end is None or end.look is None or end.leader is None:
         return
-    missed, replicas = _missed_epochs(story), story.derive(Replicas)
+    missed, replicas = _replicas_missing_epochs(story), story.derive(Replicas)
     premises = [
         *(("follower", *one) for one in _fenced_followers(story)),
-        *(("leader", *one) for one in _tails(story, end.leader)),
+        *(("leader", *one) for one in _leaders_with_lost_records(story, end.leader)),
     ]
     damage = story.derive(ReplicaDamage)
     for case, node, event in (one for one in premises if replicas.is_replica(one[1])):
@@ -288,7 +288,7 @@ def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
     return ((story.timeline.names[id], event) for id, event in found.items() if id in story.timeline.names)
 
 
-def _missed_epochs(story: PartitionStory) -> set[str]:
+def _replicas_missing_epochs(story: PartitionStory) -> set[str]:
     """Return the replicas that were last seen in the ISR at an earlier epoch than one at which they were seen outside."""
     last: dict[int, int] = {}
     missed: set[int] = set()
@@ -298,7 +298,7 @@ def _missed_epochs(story: PartitionStory) -> set[str]:
     return {story.timeline.names[id] for id in missed if id in story.timeline.names}
 
 
-def _tails(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
+def _leaders_with_lost_records(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
     """Return leaders with records of their own epoch that the final log lacks, each with the first such event."""
     found: dict[str, int] = {}
     for read in story.derive(Leadership).leader_reads:

@@ -106,7 +106,7 @@ class ReplicaDamage:
         if nodes:
             lost = [(span, node) for span, node in lost if node in nodes or self._has_led_since(node, span)]
         return min(
-            (self._mark_before(n, s.began) for s, n in lost if not self._has_rejoined(n, s, event)),
+            (self._watermark_before(n, s.began) for s, n in lost if not self._has_rejoined(n, s, event)),
             default=inf,
         )
 
@@ -125,7 +125,7 @@ class ReplicaDamage:
         running = (read for read in reads if not any(read.event < span.ended and span.began < event for span in idle))
         return max((read.high_watermark for read in running), default=0)
 
-    def _mark_before(self, node: str, event: int) -> int:
+    def _watermark_before(self, node: str, event: int) -> int:
         """Return the highest high watermark that the node answered before the event."""
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
         return max((read.high_watermark for read in reads), default=0)

@@ -58,14 +58,14 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
             )
         elif trim.error == Error.REQUEST_TIMED_OUT:
             yield Excuse(DELETION_TIMED_OUT, "low-watermark")
-    yield from _beyond(story, starts)
-    yield from _none_returns(story)
+    yield from _starts_beyond_requests(story, starts)
+    yield from _deleted_records_return(story)
     end = end_of(story)
     left_out = differs_by(story) if end is None else NOT_AT_REST if not end.certain else None
     if story.deletions and left_out is not None:
         yield Excuse(left_out, "log-start")
     if end is not None and story.timeline.rest >= 0:
-        yield from _fetched_since(story, end)
+        yield from _judge_later_fetches(story, end)
         yield from _caches(story, end)
     if end is not None and end.certain:
         yield from _log_start_is_adopted(story, end)
@@ -74,7 +74,7 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
 # --- what is returned
 
 
-def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
+def _starts_beyond_requests(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
     """Judge that no replica's log begins above the offset that a DeleteRecords requested."""
     known: set[tuple[str, int]] = set()
     for read in story.reads if story.deletions else ():
@@ -87,7 +87,7 @@ def _beyond(story: PartitionStory, starts: LogStarts) -> Iterator[Finding]:
             yield Finding(False, "log-start", (read.event,), shown, "deleted-too-much")
 
 
-def _none_returns(story: PartitionStory) -> Iterator[Claim]:
+def _deleted_records_return(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a replica that was live and in sync at the answer to DeleteRecords, and has run ever since, returns no deleted
     record."""
     floors: Trims = {}
@@ -98,7 +98,7 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
             found = (floors if node in reached else missed).setdefault(node, [])
             if not found or found[-1].low_watermark < trim.low_watermark:
                 found.append(trim)
-    yield from _not_reached(story, missed, floors)
+    yield from _deletions_not_reached(story, missed, floors)
     known: set[tuple[str, int]] = set()
     for read in story.reads:
         trim_before = _floor(story, read, floors.get(read.node, []))
@@ -106,7 +106,7 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
             continue
         low, by = trim_before.low_watermark, (trim_before.event, read.event)
         stayed = story.derive(Replicas).was_always_replica(read.node, read.event)
-        permission = _forgotten_by(story, trim_before, read) if stayed else REASSIGNED
+        permission = _why_forgotten(story, trim_before, read) if stayed else REASSIGNED
         returned = bool(read.batches) and read.batches[0].last < low
         lower = returned or 0 <= read.log_start < low
         if lower and permission is not None:
@@ -120,7 +120,7 @@ def _none_returns(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(True, "log-start", by)
 
 
-def _not_reached(story: PartitionStory, missed: Trims, floors: Trims) -> Iterator[Excuse]:
+def _deletions_not_reached(story: PartitionStory, missed: Trims, floors: Trims) -> Iterator[Excuse]:
     """Yield a left-out for each deletion that need not have reached a follower, and that its log does not show."""
     known: set[tuple[str, int]] = set()
     for read in story.reads:
@@ -141,7 +141,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
     return trim if len(lives) == 1 else None
 
 
-def _forgotten_by(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Evidence | None:
+def _why_forgotten(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Evidence | None:
     """Return the permission by which the deletion may have been lost before the read."""
     leadership = story.derive(Leadership)
     trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)
@@ -167,21 +167,21 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
         if (
             node != trim.node
             and spared
-            and _live(before, id)
-            and _live(after, id)
+            and _is_live(before, id)
+            and _is_live(after, id)
             and replicas.was_always_replica(node, after.event)
         ):
             yield node
 
 
-def _live(seen: PartitionAtBroker, id: int) -> bool:
+def _is_live(seen: PartitionAtBroker, id: int) -> bool:
     return id in seen.isr and id in seen.unfenced
 
 
 # --- at rest
 
 
-def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
+def _judge_later_fetches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     """Judge followers that copied a later record in the same epoch: the Fetch response with that record also had the leader's
     log start."""
     leadership = story.derive(Leadership)
@@ -193,7 +193,7 @@ def _fetched_since(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         same = trim.node == leader.node and trim.error in (NONE, Error.REQUEST_TIMED_OUT) and low <= leader.log_start
         if not same or leadership.newest_epoch_before(trim.asked) != leader.cur:
             continue
-        permission = _forgotten_by(story, trim, leader)
+        permission = _why_forgotten(story, trim, leader)
         later = [
             one for one in story.produced if one.asked > trim.event and one.node == leader.node and one.error == NONE
         ]
@@ -217,14 +217,14 @@ def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Fi
     reign = (leader.node, leader.cur, leader.incarnation)
     led = [read for read in story.full_reads if (read.node, read.cur, read.incarnation) == reign]
     for other in (one for one in end.others if one.log_end == leader.log_end):
-        known = [read for read in led if _had_to_hear(story, read, other)]
+        known = [read for read in led if _had_time_to_hear(story, read, other)]
         low = max(known, key=lambda read: read.log_start, default=None)
         if low is not None and low.log_start > 0:
             shown = f"{leader.node} starts at {low.log_start}, {other.node} still starts at {other.log_start}"
             yield Finding(other.log_start >= low.log_start, "log-start", (low.event, other.event), shown)
 
 
-def _had_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) -> bool:
+def _had_time_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) -> bool:
     timeline = story.timeline
     return led.event < timeline.rest or timeline.watch_time(led.event, other.event, ADOPTED_WITHIN) > ADOPTED_WITHIN
 

@@ -36,11 +36,11 @@ def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]
     for write in writes:
         least, altered = _min_isr(story, write)
         until = min(altered, changed)
-        lost = _lost_since(story, write, min(least, story.derive(Replicas).fewest_replicas(write.event)))
+        lost = _first_disk_loss(story, write, min(least, story.derive(Replicas).fewest_replicas(write.event)))
         since = [read for read in reads if 0 <= lost < read.asked]
         if since and since[-1].event >= until:
             yield Excuse(MIN_ISR_ALTERED if altered <= changed else REASSIGNED, "disks")
-        found = _how_it_lasts(story, write, [read for read in since if read.event < until])
+        found = _fate_of_record(story, write, [read for read in since if read.event < until])
         if isinstance(found, tuple):
             survivor = found
         elif found is not None:
@@ -61,23 +61,23 @@ def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
     return int(least), setting.first_in_force(lambda text: text != least, write.asked)
 
 
-def _lost_since(story: PartitionStory, write: ProduceResult, least: int) -> int:
+def _first_disk_loss(story: PartitionStory, write: ProduceResult, least: int) -> int:
     """Return the event of the first loss of a disk after the write; -1 for none, or if `least` or more replicas were hit."""
     lost = [span for span in story.derive(ReplicaDamage).faults_with(_loses_log) if span.began > write.asked]
-    crashed, unsure = _hit_since(story, write, _crashes), _hit_since(story, write, _may_restart)
+    crashed, unsure = _nodes_hit_since(story, write, _crashes), _nodes_hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
     if not {node for span in lost for node in span.nodes} <= crashed:
         return -1
     return min((span.began for span in lost), default=-1) if len(crashed | unsure) < least else -1
 
 
-def _hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:
-    spans = [s for s in story.timeline.spans if does(s.effects) and write.asked < _ended_by(s)]
+def _nodes_hit_since(story: PartitionStory, write: ProduceResult, does: Callable[[Effects], bool]) -> set[str]:
+    spans = [s for s in story.timeline.spans if does(s.effects) and write.asked < _end_of_process(s)]
     everywhere = story.timeline.broker_names if any(span.effects.every_broker for span in spans) else frozenset[str]()
     return {node for span in spans for node in span.nodes} | everywhere
 
 
-def _ended_by(span: FaultSpan) -> int:
+def _end_of_process(span: FaultSpan) -> int:
     """Return the event by which the fault has ended a process, if it ends one."""
     return span.ended if span.effects.fails_directory else span.began
 
@@ -94,7 +94,7 @@ def _loses_log(effects: Effects) -> bool:
     return effects.damages_log
 
 
-def _how_it_lasts(
+def _fate_of_record(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
     """Return a finding that the record was lost, or the events of the write and of the last read that has it; else None."""

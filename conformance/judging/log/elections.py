@@ -37,7 +37,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim
         if seen.epoch < newest:
             continue
         newest = seen.epoch
-        able, case = _able(story, registrations, seen)
+        able, case = _electable_replicas(story, registrations, seen)
         if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
             # Without a look in between it is not known when the leader was elected.
             if waiting.seconds(seen) <= waiting.within:
@@ -63,7 +63,7 @@ class _Waiting:
         self.story, self.since, self.case = story, since, case
         self.reported = self.excused = False
         self.within = CONVERGES_WITHIN
-        if case in ("switched-on", "cluster-default") and _switched_on(story, since):
+        if case in ("switched-on", "cluster-default") and _was_permitted_later(story, since):
             self.within += UNCLEAN_ELECTIONS_EVERY
 
     def __str__(self) -> str:
@@ -102,18 +102,20 @@ class _Waiting:
         )
 
 
-def _able(story: PartitionStory, registrations: EpochRegistrations, seen: PartitionAtBroker) -> tuple[set[int], str]:
+def _electable_replicas(
+    story: PartitionStory, registrations: EpochRegistrations, seen: PartitionAtBroker
+) -> tuple[set[int], str]:
     """Return the live replicas that may be elected, and the case; none unless the partition has no leader or its leader is
     certainly down."""
     if seen.leader >= 0 and not _is_down(story, seen, seen.leader):
         return set(), ""
     down = {id for id in seen.replicas if _is_down(story, seen, id)}
     described = registrations.of_epoch(seen.epoch)
-    eligible = _eligible(story, described) if described is not None else ()
+    eligible = _eligible_replicas(story, described) if described is not None else ()
     alive = {*seen.unfenced} - down - {seen.leader}
     if clean := {*seen.isr, *eligible} & alive:
         return clean, _clean_case(story, seen, clean)
-    return ({*seen.replicas} & alive, _permitted_as(story, seen)) if _is_permitted(story, seen) else (set(), "")
+    return ({*seen.replicas} & alive, _permission_case(story, seen)) if _is_permitted(story, seen) else (set(), "")
 
 
 def _clean_case(story: PartitionStory, seen: PartitionAtBroker, ids: set[int]) -> str:
@@ -123,7 +125,7 @@ def _clean_case(story: PartitionStory, seen: PartitionAtBroker, ids: set[int]) -
     return "disk-replaced" if replaced else "clean"
 
 
-def _eligible(story: PartitionStory, described: EpochRegistration) -> set[int]:
+def _eligible_replicas(story: PartitionStory, described: EpochRegistration) -> set[int]:
     """Return the eligible leader replicas that did not restart after they were described: a crash ends eligibility."""
     restarted = {
         node
@@ -140,15 +142,15 @@ def _is_permitted(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     return seen.leader < 0 and setting.possible_values(seen.asked, seen.event) == {"true"}
 
 
-def _permitted_as(story: PartitionStory, seen: PartitionAtBroker) -> str:
+def _permission_case(story: PartitionStory, seen: PartitionAtBroker) -> str:
     if (permitted := story.derive(unclean_election).in_force(seen.asked)) is None:
         return "topic"
     if permitted.owner == "cluster":
         return "cluster-default"
-    return "switched-on" if _switched_on(story, seen) else "topic"
+    return "switched-on" if _was_permitted_later(story, seen) else "topic"
 
 
-def _switched_on(story: PartitionStory, seen: PartitionAtBroker) -> bool:
+def _was_permitted_later(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if unclean election was permitted by a request made after the partition had lost its leader."""
     permitted = story.derive(unclean_election).in_force(seen.asked)
     leaderless_since = story.derive(Leadership).first_named(seen.epoch)
@@ -189,7 +191,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
         elif (permission := _permits(story, before)) is not None:
             yield Excuse(permission, case)
         else:
-            yield Finding(False, case, by, _in_words(before, elected), "unclean-leader")
+            yield Finding(False, case, by, _election_in_words(before, elected), "unclean-leader")
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
@@ -213,6 +215,6 @@ def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | Non
     return story.derive(PermittedLosses).election_between((before.epoch, NEVER), (before.epoch + 1, NEVER))
 
 
-def _in_words(before: EpochRegistration, elected: int) -> str:
+def _election_in_words(before: EpochRegistration, elected: int) -> str:
     known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {say(before.last_known)}"
     return f"replica {elected} leads at epoch {before.epoch + 1}; before, at epoch {before.epoch}, there was no leader: {known}"

@@ -47,7 +47,7 @@ def _fetches_with_both_epochs(story: PartitionStory, own_logs: ReplicaLogs) -> I
             yield read, own
 
 
-def _of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case) -> Iterator[Excuse]:
+def _fetches_of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case) -> Iterator[Excuse]:
     """Yield a left-out for each fetch that a damaged replica answered."""
     damage = story.derive(ReplicaDamage)
     for read, _ in _fetches_with_both_epochs(story, own_logs):
@@ -82,10 +82,10 @@ def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iter
     own_logs = story.derive(ReplicaLogs)
     for _, finding in _valid_fetches(story, own_logs):
         yield finding
-    yield from _of_damaged(story, own_logs, lambda *_: "fetch")
+    yield from _fetches_of_damaged(story, own_logs, lambda *_: "fetch")
     yield from _lookups(story, own_logs)
-    yield from _given_positions(story)
-    yield from _given_lookups(story)
+    yield from _judge_read_positions(story)
+    yield from _judge_epoch_ends(story)
 
 
 @log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
@@ -98,17 +98,17 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
     own_logs = story.derive(ReplicaLogs)
     for case, finding in _valid_fetches(story, own_logs):
         yield Finding(finding.held, case, finding.by, finding.detail, finding.label)
-    yield from _of_damaged(story, own_logs, _role)
+    yield from _fetches_of_damaged(story, own_logs, _role)
     yield from _listed_positions(story, own_logs)
     for one, own in _out_of_range(story, own_logs):
         if _is_valid(own, one.position, one.last) and 0 <= own.start <= one.position:
             shown = f"{one.node} called offset {one.position} after epoch {one.last} out of range; its log starts at {own.start}"
             yield Finding(False, _role(story, one), (one.event,), shown, "false-truncation")
     yield from _lookups(story, own_logs)
-    yield from _given_positions(story)
+    yield from _judge_read_positions(story)
 
 
-def _given_positions(story: PartitionStory) -> Iterator[Claim]:
+def _judge_read_positions(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a record that a consumer got below the high watermark is missing at a later leader only by a permitted loss.
 
     What that leader's log holds is no premise: a log that lost the record is the case that matters.
@@ -116,7 +116,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
     permitted, damage = story.derive(PermittedLosses), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads:
         cut = read.by_consumer and read.diverging is not None and read.diverging[1] < read.fetch_offset
-        given = _first_given(story, read) if cut else None
+        given = _first_read_of(story, read) if cut else None
         if given is None:
             continue
         since, now, place = (max(given.cur, read.last), given.event), (read.cur, read.event), read.fetch_offset - 1
@@ -129,7 +129,7 @@ def _given_positions(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(False, "fetch", (given.event, read.event), shown, "false-truncation")
 
 
-def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None:
+def _first_read_of(story: PartitionStory, read: FetchResult) -> FetchResult | None:
     """Return the first answer at this epoch or an earlier one that returned the record before this position to a consumer."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
@@ -137,14 +137,14 @@ def _first_given(story: PartitionStory, read: FetchResult) -> FetchResult | None
     return next((one for one in committed if _holds(one, place, read.last)), None)
 
 
-def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
+def _judge_epoch_ends(story: PartitionStory) -> Iterator[Claim]:
     """Judge that the end offset in OffsetForLeaderEpoch is above each record of the epoch that a consumer got, unless the log
     start may have passed that record."""
     leadership, damage = story.derive(Leadership), story.derive(ReplicaDamage)
     permitted, starts = story.derive(PermittedLosses), story.derive(LogStarts)
     for end in story.epoch_ends:
         asked = end.asked_epoch >= 0 and leadership.is_from_leader(end)
-        found = _given_beyond(story, end) if asked else None
+        found = _read_beyond(story, end) if asked else None
         if found is None or starts.highest_explained(end.event) > found[1]:
             continue
         given, offset = found
@@ -158,7 +158,7 @@ def _given_lookups(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(False, "lookup", (given.event, end.event), shown, "false-truncation")
 
 
-def _given_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
+def _read_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
     """Return the first answer that returned to a consumer a record of the epoch at or above this end offset, and the record's
     offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
@@ -235,7 +235,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
     records."""
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read, own in _fetches(story, own_logs):
-        why = _must_diverge(story, own, read)
+        why = _why_diverging(story, own, read)
         case = ("floor" if why.startswith("nothing") else "consumer") if leads(read) else "follower"
         if why and (left_out := _need_not_diverge(story, read, case)) is not None:
             yield Excuse(left_out, case)
@@ -243,10 +243,10 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, with {why}"
             held = read.diverging is not None and not read.batches
             yield Finding(held, case, (read.event,), shown, "silent-truncation")
-    yield from _of_damaged(story, own_logs, lambda story, read: "consumer" if leads(read) else "follower")
+    yield from _fetches_of_damaged(story, own_logs, lambda story, read: "consumer" if leads(read) else "follower")
 
 
-def _must_diverge(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
+def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """Return the part of the log that shows the divergence, in words; empty if there is none or it is not known (catalogue,
     section M)."""
     later = own.after_epoch(read.last)
@@ -290,4 +290,4 @@ def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Claim
         if of_newest or 0 <= own.end < read.fetch_offset:
             shown = f"{read.node} served {read.fetch_offset} after epoch {read.last}, its log ends at {own.end}"
             yield Finding(read.diverging is not None, "past-end", (read.event,), shown, "silent-truncation")
-    yield from _of_damaged(story, own_logs, lambda *_: "past-end")
+    yield from _fetches_of_damaged(story, own_logs, lambda *_: "past-end")

@@ -21,10 +21,10 @@ from protocol.words import say, say_error
 
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
-"""Seconds within which no healthy replica joins an ISR and leaves it again: less than any session time-out or
+"""Seconds within which no healthy replica joins an ISR and leaves it again: less than any session timeout or
 replica.lag.time.max.ms."""
 CALM = 10.0
-"""Seconds for which a past fault may still change an ISR: longer than a session time-out plus the propagation of metadata."""
+"""Seconds for which a past fault may still change an ISR: longer than a session timeout plus the propagation of metadata."""
 STAYS = 3
 """How many answers in a row of one broker must show a fenced ISR member: the first may fall between two changes."""
 STAYS_FOR = 1.0
@@ -293,10 +293,10 @@ def _write_findings(looks: _Looks, write: ProduceResult) -> Iterator[Claim]:
     if len({_is_small(before, least) for least in possible}) > 1:
         yield Excuse(MIN_ISR_ALTERED, "acknowledged" if write.error == NONE else "refused")
     elif max(possible) > 1:
-        yield from _of_write(looks, write, before, after, max(possible))
+        yield from _judge_write(looks, write, before, after, max(possible))
 
 
-def _of_write(
+def _judge_write(
     looks: _Looks, write: ProduceResult, before: PartitionAtBroker, after: PartitionAtBroker | None, least: int
 ) -> Iterator[Finding]:
     small, shown = (

@@ -52,9 +52,9 @@ class KnownEpochs:
     @cached_property
     def answers(self) -> list[Served]:
         """The requests that were answered without an error, in the order of the answers."""
-        return [*self._each()]
+        return [*self._collect_answers()]
 
-    def _each(self) -> list[Served]:
+    def _collect_answers(self) -> list[Served]:
         found = [_as_served(read, "fetch", read.replica_id) for read in self.story.reads if read.cur >= 0]
         found += [_as_served(end, "offset_for_leader_epoch", -1) for end in self.story.epoch_ends if end.cur >= 0]
         found += [_as_served(one, "list_offsets", one.replica_id) for one in self.story.listed if one.cur >= 0]

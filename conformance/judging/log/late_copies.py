@@ -39,7 +39,7 @@ def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Cl
         identity = (write.producer_id, write.producer_epoch, write.base_sequence, write.values)
         original = first.get(identity)
         if original is not None and original.event < write.asked and write.error in KNOWN:
-            yield _again(story, original, write)
+            yield _judge_copy(story, original, write)
         elif original is None and write.is_committed:
             first[identity] = write
     for late in story.asked_by_former_id:
@@ -56,7 +56,7 @@ def fetches_by_a_former_id_are_refused(story: PartitionStory) -> Iterator[Findin
         yield Finding(fetch.error != NONE, "deleted-id", (fetch.event,), shown)
 
 
-def _again(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
+def _judge_copy(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
     """Judge a repeated request: it may be answered with the original's offset, or with an error."""
     appended = copy.error == NONE and copy.offset != original.offset
     since = moment_of(story, original)

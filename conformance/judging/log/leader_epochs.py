@@ -190,7 +190,7 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
             elif before.leader < 0 and leader is not None and _has_resigned(leader, before, seen):
                 if len(gap) == 1 or seen.epoch <= leader.epoch:
                     yield _epoch_rises(leader, seen, "leaderless")
-            elif before.leader < 0 <= seen.leader and _was_without(story, leader, gap, seen):
+            elif before.leader < 0 <= seen.leader and _was_leaderless(story, leader, gap, seen):
                 yield _epoch_rises(before, seen, "leaderless")
 
 
@@ -223,7 +223,7 @@ def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: Pa
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
 
 
-def _was_without(
+def _was_leaderless(
     story: PartitionStory, led: PartitionAtBroker | None, gap: list[PartitionAtBroker], seen: PartitionAtBroker
 ) -> bool:
     """True if the partition certainly had no leader at the epoch that was described before it has one now.
@@ -312,7 +312,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
             continue
         stale = leadership.leaders.get(leadership.newest_epoch_before(write.event)) != write.node
         epoch = epochs.get((write.offset, write.values[0])) if write.values else None
-        passed_over = _passed_over(story, acting)
+        passed_over = _why_passed_over(story, acting)
         if write.is_committed and (
             epoch < acting.cur if epoch is not None else _is_of_no_later_epoch(story, write, acting)
         ):
@@ -327,7 +327,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
     yield from _frozen_watermarks(story, knowledge)
 
 
-def _passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | None:
+def _why_passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | None:
     """Return the unclean election that may have left the former leader alone in its ISR."""
     return story.derive(PermittedLosses).election_between((acting.stale, NEVER), (acting.cur, NEVER))
 
@@ -360,7 +360,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
             if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
                 bounds.setdefault(key, (answer.event, answer.offset))
         elif answer.cur == acting.stale and not knowledge.proof_past(answer):
-            bound, passed_over = bounds.get(key), _passed_over(story, acting)
+            bound, passed_over = bounds.get(key), _why_passed_over(story, acting)
             if bound is not None and passed_over is not None:
                 yield from [Excuse(passed_over, "watermark")] if answer.high_watermark > bound[1] else []
             elif bound is not None:

@@ -58,7 +58,7 @@ class LogStarts:
         """Return the highest log start that the history before an event explains; infinite if it sets no bound."""
         if event <= self._unbounded_from:
             return self.asked_for(event)
-        again = self._bounded_again
+        again = self._first_bound_after_retention
         return max(self.asked_for(event), again.offset) if again is not None and event > again.event else inf
 
     def asked_for(self, event: int) -> float:
@@ -107,7 +107,7 @@ class LogStarts:
         return min([*moved, self._story.derive(Retention).begins])
 
     @cached_property
-    def _bounded_again(self) -> Bound | None:
+    def _first_bound_after_retention(self) -> Bound | None:
         """The first record that was certainly written after retention had ended on all brokers, which then leaves all later ones;
         None if faults or elections leave that open."""
         story, ended = self._story, self._story.derive(Retention).ends

@@ -37,7 +37,7 @@ def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Fi
     starts: dict[Life, list[FetchResult]] = {}
     for read in story.derive(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
-        if (last := _known_before(read, marks.setdefault(key, []))) is not None:
+        if (last := _highest_answer_before(read, marks.setdefault(key, []))) is not None:
             held = read.high_watermark >= last.high_watermark
             shown = (
                 ""
@@ -46,10 +46,10 @@ def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Fi
             )
             if not held or story.disturbed_between(last.event, read.event):
                 yield Finding(held, "watermark", (last.event, read.event), shown, "hw-regression")
-        if (last := _known_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
+        if (last := _highest_answer_before(read, starts.setdefault(key, []))) is not None and read.log_start >= 0:
             held = read.log_start >= last.log_start
             shown = "" if held else f"{read.node} answered the log start {last.log_start}, then {read.log_start}"
-            if not held or story.disturbed_between(last.event, read.event) or _trimmed_between(story, last, read):
+            if not held or story.disturbed_between(last.event, read.event) or _is_trimmed_between(story, last, read):
                 yield Finding(held, "log-start", (last.event, read.event), shown, "log-start-regression")
         if not marks[key] or read.high_watermark >= marks[key][-1].high_watermark:
             marks[key].append(read)
@@ -57,11 +57,11 @@ def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Fi
             starts[key].append(read)
 
 
-def _trimmed_between(story: PartitionStory, one: FetchResult, other: FetchResult) -> bool:
+def _is_trimmed_between(story: PartitionStory, one: FetchResult, other: FetchResult) -> bool:
     return any(one.event < trim.event and trim.asked < other.event for trim in story.deletions)
 
 
-def _known_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
+def _highest_answer_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
     """Return the highest answer that was complete before this request: overlapping ones are answered in any order."""
     place = bisect_left(rising, read.asked, key=by_event)
     return rising[place - 1] if place else None
@@ -191,7 +191,7 @@ def _racing_answers(reads: list[FetchResult]) -> set[int]:
 @log_judge("KIP101-INV-14", "epoch_ends")
 def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Finding]:
     """At rest, end offsets over a leader's known epochs never decrease, and the newest epoch ends at the log end."""
-    leader, ends = _own_at_rest(story), _epoch_ends_at_rest(story)
+    leader, ends = _leader_read_at_rest(story), _epoch_ends_at_rest(story)
     known = [end for end in ends if end.end >= 0]
     for one, two in pairwise(known):
         if one.asked_epoch < two.asked_epoch:
@@ -209,14 +209,14 @@ def epoch_end_offsets_grow_with_the_epoch(story: PartitionStory) -> Iterator[Fin
 
 def _epoch_ends_at_rest(story: PartitionStory) -> list[EpochEndOffset]:
     """Return epoch end offsets from the leader of the newest epoch, at quiescence and without an event since."""
-    quiet, newest, leadership = _quiet(story), _newest(story), story.derive(Leadership)
+    quiet, newest, leadership = _start_of_quiet(story), _newest(story), story.derive(Leadership)
     ends = (end for end in story.epoch_ends if end.asked > quiet and end.cur == newest)
     return [end for end in ends if leadership.is_from_leader(end)]
 
 
-def _own_at_rest(story: PartitionStory) -> FetchResult | None:
+def _leader_read_at_rest(story: PartitionStory) -> FetchResult | None:
     """Return the last full read from the leader of the newest epoch, at quiescence and without an event since."""
-    quiet, newest = _quiet(story), _newest(story)
+    quiet, newest = _start_of_quiet(story), _newest(story)
     own = (read for read in reversed(story.derive(Leadership).leader_reads) if read.full and read.cur == newest)
     return next((read for read in own if read.asked > quiet), None)
 
@@ -225,7 +225,7 @@ def _newest(story: PartitionStory) -> int:
     return max((seen.epoch for seen in story.first_metadata), default=-1)
 
 
-def _quiet(story: PartitionStory) -> int:
+def _start_of_quiet(story: PartitionStory) -> int:
     """Return the event from which on nothing was done that may move an offset; NEVER if there was no quiescence."""
     done = [facts[-1].event for facts in (story.produced, story.deletions, story.timeline.faults) if facts]
     return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
@@ -238,7 +238,7 @@ Entries = list[tuple[int, int]]
 @log_judge("KIP320-OFLE-08", "epoch_ends")
 def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
     """At rest, the answers to epochs -2 to two above the current one follow from the epochs in the log and the elections."""
-    leader, ends = _own_at_rest(story), _epoch_ends_at_rest(story)
+    leader, ends = _leader_read_at_rest(story), _epoch_ends_at_rest(story)
     if leader is None or not leader.log_end:
         return
     restarted = leader.incarnation > 0

@@ -90,13 +90,13 @@ class PermittedLosses:
         """
         losses = (loss for loss in self.all if first < loss.at < second and loss.above <= offset and loss.above < inf)
         chosen = (loss for loss in losses if among is None or loss.by in among)
-        return next((loss.by for loss in chosen if self._was_on_no_more(loss.disks, first, second)), None)
+        return next((loss.by for loss in chosen if self._was_on_at_most(loss.disks, first, second)), None)
 
     def election_between(self, first: Moment, second: Moment) -> Evidence | None:
         """Return the permission to elect a replica that need not have all records; None if there is none."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
 
-    def _was_on_no_more(self, disks: int, first: Moment, second: Moment) -> bool:
+    def _was_on_at_most(self, disks: int, first: Moment, second: Moment) -> bool:
         """True if acks=all waited for no more replicas than these, by the settings while the record was written.
 
         The moment of a write is that of its request. Any other is one at which the record was there already.
@@ -104,13 +104,13 @@ class PermittedLosses:
         if not disks:
             return True
         asked = first[1]
-        answered = self._answered_at.get(asked)
+        answered = self._answer_events.get(asked)
         since, until = (asked, answered) if answered is not None else (-1, asked + 1 if asked >= 0 else second[1])
         fewest = self.story.derive(Replicas).fewest_replicas(until, since)
         return disks >= min(*possible_min_isr(self.story, since, until), fewest)
 
     @cached_property
-    def _answered_at(self) -> dict[int, int]:
+    def _answer_events(self) -> dict[int, int]:
         return {write.asked: write.event for write in self.story.produced}
 
     # --- elections
@@ -128,11 +128,11 @@ class PermittedLosses:
             if before is None:
                 continue
             if _is_last_known(self.story, epoch, node, before):
-                yield _at_begin(epoch, LAST_KNOWN_LEADER, self._left_by_last_known(epoch, node))
-            elif self._allowed_by_config(epoch, before) and not _may_lead(self.story, epoch, before):
+                yield _at_begin(epoch, LAST_KNOWN_LEADER, self._log_end_of_last_known(epoch, node))
+            elif self._may_be_allowed(epoch, before) and not _may_lead(self.story, epoch, before):
                 yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
 
-    def _left_by_last_known(self, epoch: int, node: str) -> float:
+    def _log_end_of_last_known(self, epoch: int, node: str) -> float:
         """Return the log end that faults left a last known leader, infinite for none: its unclean shutdown alone loses
         nothing that it had. An epoch that no answer describes may have had another leader.
         """
@@ -146,7 +146,7 @@ class PermittedLosses:
         )
         return min((self._log_end_left(node, span) for span in mine), default=inf)
 
-    def _allowed_by_config(self, epoch: int, before: EpochRegistration) -> bool:
+    def _may_be_allowed(self, epoch: int, before: EpochRegistration) -> bool:
         return "true" in self._setting.possible_values(before.event, self._leadership.first_named(epoch))
 
     def _was_clean(self, election: UncleanElectionResult, loss: PermittedLoss) -> bool:
@@ -175,7 +175,7 @@ class PermittedLosses:
     def _faults(self) -> Iterator[PermittedLoss]:
         yield from self._disks()
         for span in self._damage.faults_with(lambda effects: effects.loses_epochs):
-            yield from self._led_without_epochs(span)
+            yield from self._losses_without_epochs(span)
 
     def _disks(self) -> Iterator[PermittedLoss]:
         hits = self._damage.faults_with(lambda effects: effects.damages_log)
@@ -185,9 +185,9 @@ class PermittedLosses:
             damaged = {node: one for one in standing for node in one.nodes if node in self._in_sync_since(standing)}
             latest = sorted(damaged.items(), key=lambda pair: pair[1].began, reverse=True)
             for disks in range(least, len(latest) + 1):
-                yield from self._lost_together(latest[:disks])
+                yield from self._losses_of_all_members(latest[:disks])
             for node in span.nodes:
-                yield from self._led_on_damage(node, span)
+                yield from self._losses_of_damaged_leader(node, span)
 
     def _in_sync_since(self, standing: Sequence[FaultSpan]) -> frozenset[str]:
         """Return the nodes that were in the ISR at one of these faults, or between them, by any answer."""
@@ -199,7 +199,7 @@ class PermittedLosses:
         between = (seen for seen in registrations.described if first < seen.event < last)
         return frozenset(names.get(id, "") for seen in (before, *between) for id in seen.isr)
 
-    def _lost_together(self, damaged: Sequence[tuple[str, FaultSpan]]) -> Iterator[PermittedLoss]:
+    def _losses_of_all_members(self, damaged: Sequence[tuple[str, FaultSpan]]) -> Iterator[PermittedLoss]:
         """Yield the losses of records that all of these ISR members lost.
 
         They are on no other replica if acks=all waited for no more of them, and the leader was one of them. Otherwise
@@ -211,10 +211,10 @@ class PermittedLosses:
         leader = self._leadership.leaders.get(known)
         if leader is None or leader in nodes:
             yield PermittedLoss(self._moment(event), DISKS_OF_MIN_ISR_LOST, above, disks)
-        if leader not in nodes and (later := self._after_unseen_successor(event, known)) is not None:
+        if leader not in nodes and (later := self._epoch_after_unseen_leader(event, known)) is not None:
             yield PermittedLoss((later, BEFORE_ALL), DISKS_OF_MIN_ISR_LOST, above, disks)
 
-    def _after_unseen_successor(self, event: int, known: int) -> int | None:
+    def _epoch_after_unseen_leader(self, event: int, known: int) -> int | None:
         """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut
         off or frozen, or epochs passed while a fault stood on it.
 
@@ -224,15 +224,17 @@ class PermittedLosses:
         timeline, leader = self.story.timeline, self._leadership.leaders.get(known, "")
         away = timeline.cut_off(leader, event, event + 1) or timeline.down(leader, event, event + 1)
         later = min((epoch for epoch in self._leadership.leaders if epoch > known), default=None)
-        return later if later is not None and (away or self._passed_unseen(leader, event, known, later)) else None
+        return (
+            later if later is not None and (away or self._may_have_unseen_leader(leader, event, known, later)) else None
+        )
 
-    def _passed_unseen(self, leader: str, event: int, known: int, later: int) -> bool:
+    def _may_have_unseen_leader(self, leader: str, event: int, known: int, later: int) -> bool:
         """True if epochs between two others were never described, while a fault stood on the leader of the first."""
         spans = self.story.timeline.faults_standing(event, self._leadership.first_named(later))
         hit = any(leader in span.nodes and (span.effects.cut_off or span.effects.process != "runs") for span in spans)
         return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))
 
-    def _led_on_damage(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
+    def _losses_of_damaged_leader(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
         """Yield the losses of a node that lost records and leads: at the fault's epoch, or at its next as leader."""
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
@@ -245,7 +247,7 @@ class PermittedLosses:
             return
         if self._leadership.first_named(led) < span.ended or self._was_in_sync_and_down(node, before):
             yield _at_begin(led, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
-        elif self._stayed_alone(node, span, led):
+        elif self._was_alone_in_isr(node, span, led):
             yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
 
     def _log_end_left(self, node: str, span: FaultSpan) -> int:
@@ -259,7 +261,7 @@ class PermittedLosses:
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
-    def _stayed_alone(self, node: str, span: FaultSpan, led: int) -> bool:
+    def _was_alone_in_isr(self, node: str, span: FaultSpan, led: int) -> bool:
         """True if the node was the leader and the only ISR member by its own last description before the fault, and no other
         replica became electable before it led again.
 
@@ -303,7 +305,7 @@ class PermittedLosses:
                 out = out or id not in seen.isr
         return False
 
-    def _led_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
+    def _losses_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
         """Yield the losses while the node leads, until the heal: followers may copy what it failed to truncate.
 
         A replica without leader epochs truncates to its high watermark, so what is below that is kept.

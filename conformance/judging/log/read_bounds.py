@@ -22,17 +22,17 @@ def consumers_stop_at_their_bound(story: PartitionStory) -> Iterator[Claim]:
         if one.may_have_raced:
             yield Excuse(RISEN, one.role or "leader")
             continue
-        if one.uncommitted_records or _is_news(one, known):
+        if one.uncommitted_records or _reads_more(one, known):
             yield from (
                 Finding(not one.uncommitted_records, case, one.shown_by, one.uncommitted_records, "uncommitted-read")
                 for case in _cases(one)
             )
         if one.read.isolation_level == READ_COMMITTED:
             yield from _stable(one.read)
-            yield from _not_aborted(one.read, ends)
+            yield from _judge_aborted(one.read, ends)
 
 
-def _is_news(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
+def _reads_more(one: ConsumerRead, known: set[tuple[object, ...]]) -> bool:
     """True unless the read repeats an earlier one up to the same high watermark."""
     read = one.read
     key = (read.node, one.role, read.high_watermark, one.uncommitted, read.fetch_offset > read.log_start)
@@ -90,7 +90,7 @@ def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
     return ends
 
 
-def _not_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
+def _judge_aborted(read: FetchResult, ends: Aborts) -> Iterator[Finding]:
     aborted = [batch for batch in read.batches if ends.is_aborted(batch)] if ends else []
     if aborted:
         given = [batch for batch in _without_aborted(read) if batch in aborted]

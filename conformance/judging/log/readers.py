@@ -36,7 +36,7 @@ def readers_miss_nothing_that_survives(story: PartitionStory) -> Iterator[Findin
             elif step.op == "rewind":
                 # A rewind may take several rounds, each with an older epoch: only the last position counts.
                 if after is not None and after.op == "deliver":
-                    yield from _rewound(story, own_logs, step, kept)
+                    yield from _judge_rewind(story, own_logs, step, kept)
                 kept = [record for record in kept if record[0] < step.to]
             else:
                 kept = []
@@ -72,7 +72,7 @@ def _skips_a_record(own: ReplicaLog, position: int, first: int) -> bool:
     return batch is not None and any(position <= offset < first for offset, _ in batch.records)
 
 
-def _rewound(
+def _judge_rewind(
     story: PartitionStory, own_logs: ReplicaLogs, step: ReaderStep, kept: Sequence[Record]
 ) -> Iterator[Finding]:
     answer: FetchResult | EpochEndOffset | None = next(

@@ -124,14 +124,14 @@ def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
     by = (change.request.event, before.event, seen.event)
     if not missing:
         return Finding(True, change.case, by)
-    if any(id not in before.isr and _stayed_out(story, id, before, seen) for id in missing):
+    if any(id not in before.isr and _stayed_outside_isr(story, id, before, seen) for id in missing):
         isr = f"the ISR {say(before.isr)}, then {say(seen.isr)}"
         shown = f"replicas {say(before.replicas)} became {say(seen.replicas)} by {seen.node}, with {isr}"
         return Finding(False, change.case, by, shown, "too-few-copies")
     return None
 
 
-def _stayed_out(story: PartitionStory, id: int, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
+def _stayed_outside_isr(story: PartitionStory, id: int, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     """True if the replica was down all the time, or the time was too short to join the ISR and leave it again."""
     timeline = story.timeline
     quick = timeline.time(seen.event) - timeline.time(before.asked) < AT_ONCE
@@ -145,7 +145,7 @@ def _stayed_out(story: PartitionStory, id: int, before: PartitionAtBroker, seen:
 def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
     """Judge that the first full read of each added replica has the records acknowledged before, while it stays a replica."""
     damage = story.derive(ReplicaDamage)
-    end = _changed_again(story, change)
+    end = _next_move(story, change)
     for node in sorted(_names(story, change.added)):
         own = (one for one in story.full_reads if one.node == node and change.seen.event < one.asked)
         read = next(own, None)
@@ -154,7 +154,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
             yield from [Excuse(left_out, change.case)] if left_out is not None else _holds(story, change, read)
 
 
-def _changed_again(story: PartitionStory, change: Completed) -> float:
+def _next_move(story: PartitionStory, change: Completed) -> float:
     """Return the event from which on replicas may move again; NEVER for none."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [

@@ -34,7 +34,7 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
     first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
     last: dict[str, int] = {}
     for read in (read for read in story.reads if read.batches):
-        left_out = _unlike(story, read) if last else None
+        left_out = _why_different(story, read) if last else None
         if left_out is not None and last.keys() - {read.node}:
             yield Excuse(left_out, "replicas")
         elif left_out is not None and story.timeline.fault_between(last[read.node], read.event):
@@ -43,7 +43,7 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
         if may_be_compacted(story, read.event):
             continue
         again: dict[str, int] = {}
-        for batch in _sound(story, read):
+        for batch in _intact_batches(story, read):
             known, held = first.setdefault(("base", batch.base, batch.epoch), (read, batch))
             if known is read:
                 known, held = first.setdefault(("last", batch.last, batch.epoch), (read, batch))
@@ -59,14 +59,14 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
 
-def _unlike(story: PartitionStory, read: FetchResult) -> Evidence | None:
+def _why_different(story: PartitionStory, read: FetchResult) -> Evidence | None:
     """Return the evidence by which batches of a read may differ from others at their offset and epoch."""
     if may_be_compacted(story, read.event):
         return COMPACTED
-    return BYTES_FLIPPED if len(_sound(story, read)) < len(read.batches) else None
+    return BYTES_FLIPPED if len(_intact_batches(story, read)) < len(read.batches) else None
 
 
-def _sound(story: PartitionStory, read: FetchResult) -> Sequence[ReplicaBatch]:
+def _intact_batches(story: PartitionStory, read: FetchResult) -> Sequence[ReplicaBatch]:
     """Return the batches of a read without those that the kit corrupted, if it had flipped bytes on a disk."""
     is_corrupt = story.derive(ReplicaDamage).is_corrupt(read.event)
     return [batch for batch in read.batches if batch.valid] if is_corrupt else read.batches
@@ -86,9 +86,9 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
             max(one.log_start, other.log_start),
             min(shared, damage.agree_below(other.event, one.node, other.node) - 1),
         )
-        mine, theirs = (_between(_sound(story, read), low, high) for read in (one, other))
+        mine, theirs = (_batches_between(_intact_batches(story, read), low, high) for read in (one, other))
         if mine == theirs and high < shared:
-            rest = [_between(_sound(story, read), low, shared) for read in (one, other)]
+            rest = [_batches_between(_intact_batches(story, read), low, shared) for read in (one, other)]
             if rest[0] != rest[1] and not _differ_at_one_epoch(*rest):
                 yield Excuse(EPOCHS_LOST, "prefix")
         # Two histories at one (offset, epoch) are for KIP101-INV-01: then prefixes cannot agree.
@@ -115,7 +115,7 @@ def _last_common(one: FetchResult, other: FetchResult) -> int | None:
     return next((b.last for b in reversed(one.batches) if (b.last, b.epoch) in theirs), None)
 
 
-def _between(batches: Sequence[ReplicaBatch], low: int, high: float) -> list[ReplicaBatch]:
+def _batches_between(batches: Sequence[ReplicaBatch], low: int, high: float) -> list[ReplicaBatch]:
     return [batch for batch in batches if low <= batch.last <= high]
 
 
@@ -171,15 +171,15 @@ def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Cl
                 continue
             low = max(one.log_start, other.log_start)
             high = story.derive(ReplicaDamage).agree_below(story.timeline.rest, one.node, other.node)
-            mine, theirs = (_within(low, high, held) for held in (one, other))
-            if mine == theirs and high < inf and _within(low, inf, one) != _within(low, inf, other):
+            mine, theirs = (_contents_between(low, high, held) for held in (one, other))
+            if mine == theirs and high < inf and _contents_between(low, inf, one) != _contents_between(low, inf, other):
                 yield Excuse(EPOCHS_LOST, "replicated")
             if mine or theirs:
                 shown = "" if mine == theirs else first_difference(one.node, mine, other.node, theirs)
                 yield Finding(mine == theirs, "replicated", (one.event, other.event), shown, "divergent-prefix")
 
 
-def _within(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[object]:
+def _contents_between(low: int, high: float, held: FetchResult | ReplicaOnDisk) -> list[object]:
     if isinstance(held, FetchResult):
         return [batch for batch in held.batches if low <= batch.last < high]
     return [batch for batch in held.batches if low <= batch[1] < high]
@@ -336,7 +336,7 @@ def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]
     rivals, commits = story.derive(_Rivals), [one for one in story.produced if one.is_committed and one.values]
     shared = {event for pair in _overlapping_writes(commits) for event in (pair.one.event, pair.two.event)}
     for pair in _overlapping_writes(commits):
-        if (permission := _permits_both(story, pair)) is not None:
+        if (permission := _permission_for_both(story, pair)) is not None:
             yield Excuse(permission, "acknowledged")
         else:
             by = (pair.one.event, pair.two.event)
@@ -375,7 +375,7 @@ def _value(write: ProduceResult, offset: int) -> bytes | None:
     return write.values[offset - write.offset]
 
 
-def _permits_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
+def _permission_for_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
     """Return the permission by which one write's records may have been lost between the epochs at which the two were appended.
 
     A retry may be acknowledged at a later epoch than that of its records, by a leader that kept them through an election that
@@ -387,11 +387,11 @@ def _permits_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
     lost_from, appended = (moment_of(story, write) for write in (earlier, later))
     is_retry = appended < lost_from
     return losses.between(first, second, offset=pair.offset) or (
-        losses.between(lost_from, _answered_at(story, later), offset=pair.offset) if is_retry else None
+        losses.between(lost_from, _moment_of_answer(story, later), offset=pair.offset) if is_retry else None
     )
 
 
-def _answered_at(story: PartitionStory, write: ProduceResult) -> Moment:
+def _moment_of_answer(story: PartitionStory, write: ProduceResult) -> Moment:
     """Return the moment of the answer, at the last epoch that the broker was known to lead; -1 for none."""
     leadership = story.derive(Leadership)
     known = leadership.newest_epoch_before(write.event)
@@ -458,14 +458,14 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
     """A record delivered to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
-    for one in sorted(_handed_out(story), key=by_event):
+    for one in sorted(_returned_records(story), key=by_event):
         again: _Handed | None = None
         for epoch, records in one.batches:
             for offset, value in records:
                 known, was_epoch, was = handed.setdefault(offset, (one, epoch, value))
                 if known.event == one.event:
                     continue
-                permission = _replaced_by(story, permitted, (known, was_epoch), (one, epoch), offset)
+                permission = _permission_to_replace(story, permitted, (known, was_epoch), (one, epoch), offset)
                 replaced = was != value or (was_epoch != epoch and -1 not in (was_epoch, epoch))
                 if permission is not None:
                     handed[offset] = one, epoch, value
@@ -486,7 +486,7 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
             yield Finding(True, _case(again, one), (again.event, one.event))
 
 
-def _replaced_by(
+def _permission_to_replace(
     story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
 ) -> Evidence | None:
     """Return the permission by which one of two records replaced the other. A former leader may still return the old one."""
@@ -517,21 +517,21 @@ def _case(known: _Handed, one: _Handed) -> str:
     return "follower" if "follower" in (known.case, one.case) else "leader"
 
 
-def _handed_out(story: PartitionStory) -> Iterator[_Handed]:
+def _returned_records(story: PartitionStory) -> Iterator[_Handed]:
     leadership = story.derive(Leadership)
     for read in story.reads:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if read.by_consumer:
-            batches = [(batch.epoch, batch.records) for batch in _sound(story, read)]
+            batches = [(batch.epoch, batch.records) for batch in _intact_batches(story, read)]
             yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
     # A consumer may have fetched a record long before it hands it out, but not before it was written.
-    written = _first_written(story) if story.consumed else {}
+    written = _first_writes(story) if story.consumed else {}
     for one in story.consumed:
         fetched = min(max(one.since, written.get(one.value, 0)), one.event)
         yield _Handed(one.event, fetched, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
 
 
-def _first_written(story: PartitionStory) -> dict[bytes | None, int]:
+def _first_writes(story: PartitionStory) -> dict[bytes | None, int]:
     """Return the values of records, each with the event at which it was first sent."""
     first: dict[bytes | None, int] = {}
     for write in story.produced:

@@ -31,8 +31,8 @@ def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
     for fetch in sorted(story.committed, key=by_asked) if refused else ():
         before = [one for one in refused if one.group == fetch.group and one.event < fetch.asked]
         if before and fetch.offset >= 0:
-            wrong = next((one for one in before if _shows(fetch, one)), None)
-            traced = wrong is not None and not any(_shows(fetch, one) for one in _open(story, fetch))
+            wrong = next((one for one in before if _has_committed(fetch, one)), None)
+            traced = wrong is not None and not any(_has_committed(fetch, one) for one in _open(story, fetch))
             shown = "" if wrong is None else _message(fetch, wrong)
             by = (before[-1] if wrong is None else wrong).event, fetch.event
             yield Finding(not traced, "offsets", by, shown, "refused-commit")
@@ -49,7 +49,7 @@ def _open(story: PartitionStory, fetch: FetchedOffset) -> Iterator[OffsetCommitR
     )
 
 
-def _shows(fetch: FetchedOffset, commit: OffsetCommitResult) -> bool:
+def _has_committed(fetch: FetchedOffset, commit: OffsetCommitResult) -> bool:
     return fetch.offset >= 0 and (fetch.offset, fetch.epoch) == (commit.offset, commit.epoch)
 
 

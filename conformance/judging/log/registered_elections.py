@@ -37,7 +37,7 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
 def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
     """Judge one election. It counts only if a replica that may not lead was alive."""
     electable = frozenset((*before.isr, *before.eligible))
-    by = _known_by(story, log, after.epoch)
+    by = _event_naming(story, log, after.epoch)
     case = election_case(story, electable, by)
     others_alive = ({*after.replicas} & {*after.unfenced}) - electable
     if after.leader in (electable or before.last_known):
@@ -46,10 +46,10 @@ def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Wo
     elif (permission := _permission(story, log, after.epoch, by)) is not None:
         yield Excuse(permission, case)
     else:
-        yield Finding(False, case, (by, log.event), _in_words(before, after), "unclean-leader")
+        yield Finding(False, case, (by, log.event), _election_in_words(before, after), "unclean-leader")
 
 
-def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
+def _event_naming(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
     """Return the event that first named the epoch or a newer one, by which it had begun: records of the log have no event
     numbers."""
     return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
@@ -57,7 +57,7 @@ def _known_by(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
 
 def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:
     """Return the evidence that the election was requested or permitted shortly before an answer showed it; None for none."""
-    since = _since(story, epoch, known)
+    since = _event_before(story, epoch, known)
     if any(
         _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
     ):
@@ -77,7 +77,7 @@ def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanEle
     return changed == epoch and not elected_the_former(story, election, epoch)
 
 
-def _since(story: PartitionStory, epoch: int, known: int) -> int:
+def _event_before(story: PartitionStory, epoch: int, known: int) -> int:
     """Return an event before the epoch began: the last answer that named a lower epoch, minus the time by which a broker may
     lag.
 
@@ -88,7 +88,7 @@ def _since(story: PartitionStory, epoch: int, known: int) -> int:
     return -1 if last is None else max(story.timeline.earlier(last, CONVERGES_WITHIN), story.first_metadata[0].event)
 
 
-def _in_words(before: Word, after: Word) -> str:
+def _election_in_words(before: Word, after: Word) -> str:
     known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {say(before.last_known)}"
     return (
         f"the metadata log has leader {after.leader} at epoch {after.epoch}; before, at epoch {before.epoch}: {known}"

@@ -24,14 +24,14 @@ class Replicas:
     def was_always_replica(self, node: str, event: int) -> bool:
         """True if the node was a replica all the time up to an event. A replica that is removed and added again starts with an
         empty log."""
-        return self._left_at.get(node, NEVER) >= event
+        return self._moved_since.get(node, NEVER) >= event
 
     @cached_property
     def _moves(self) -> list[FaultSpan]:
         return self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.moves_replicas)
 
     @cached_property
-    def _left_at(self) -> dict[str, int]:
+    def _moved_since(self) -> dict[str, int]:
         """The nodes that may not have been replicas all the time, each with the event since when; -1 if from the beginning."""
         names = self._names
         left = [(span.began, node) for span in self._moves for node in span.nodes]

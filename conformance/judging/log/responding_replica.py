@@ -97,7 +97,7 @@ class ReplicaLogs:
         """Return the responding replica's log; None if it is not certain."""
         before, after = self.full_reads_around(answer)
         if self._leadership.is_from_leader(answer):
-            return _of_leader(answer.cur, before, after)
+            return _log_of_leader(answer.cur, before, after)
         if before is None or after is None or not self._is_extended(before, after):
             return None
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
@@ -112,7 +112,7 @@ class ReplicaLogs:
         return self._extends[key]
 
 
-def _of_leader(epoch: int, before: FetchResult | None, after: FetchResult | None) -> ReplicaLog | None:
+def _log_of_leader(epoch: int, before: FetchResult | None, after: FetchResult | None) -> ReplicaLog | None:
     end = after.log_end if after is not None else -1
     start = after.log_start if after is not None else -1
     if before is not None:

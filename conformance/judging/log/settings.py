@@ -110,11 +110,11 @@ class Setting:
     @property
     def turns(self) -> set[int]:
         """The events after which other values may be in force than before."""
-        return {turn for value in self._all for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
+        return {turn for value in self._all_values for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
 
     def in_force(self, event: int) -> InForce | None:
         """Return the value in force at an event; None if a request of unknown outcome leaves that open."""
-        if not all(value.certain or value.until < event for value in self._all if value.asked < event):
+        if not all(value.certain or value.until < event for value in self._all_values if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
         if own is not None and own.text is not None:
@@ -124,10 +124,10 @@ class Setting:
         return InForce(self._default, "cluster", -1)
 
     def was_ever(self, text: str) -> bool:
-        return any(value.text == text for value in self._all)
+        return any(value.text == text for value in self._all_values)
 
     @property
-    def _all(self) -> Sequence[Value]:
+    def _all_values(self) -> Sequence[Value]:
         return (*self._own, *self._cluster)
 
 
@@ -178,7 +178,7 @@ def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER
 def compacted_from(story: PartitionStory) -> float:
     """Return the event after which the topic may have been compacted, which leaves gaps between offsets for good; infinite for
     none."""
-    return -1 if story.is_internal else story.derive(cleanup_policy).first_in_force(_compacts, _created(story))
+    return -1 if story.is_internal else story.derive(cleanup_policy).first_in_force(_compacts, _creation_event(story))
 
 
 def may_be_compacted(story: PartitionStory, event: float) -> bool:
@@ -194,7 +194,7 @@ class Retention:
         self._policy = story.derive(cleanup_policy)
         self._limits = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), str.isdecimal)
         turns = sorted(self._policy.turns.union(*(setting.turns for setting, _ in self._limits)))
-        first = _created(story)
+        first = _creation_event(story)
         self.begins = next((one for one in (first, *turns) if one >= first and self._deletes(one, one + 1)), inf)
         self.ends = next((one for one in turns if one > self.begins and not self._deletes(one, NEVER)), inf)
 
@@ -204,7 +204,7 @@ class Retention:
         return any("delete" in policy for policy in self._policy.possible_values(first, second)) and any(reached)
 
 
-def _created(story: PartitionStory) -> int:
+def _creation_event(story: PartitionStory) -> int:
     """Return the event after which a topic is there with the settings of its creation; -1 if it may have been there before."""
     if story.number > 0:
         return story.created_at

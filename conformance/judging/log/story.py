@@ -137,9 +137,9 @@ class PartitionStory(Story):
     def _take_read(self, read: FetchResult) -> None:
         self.reads.append(read)
         if read.replica_id == FUTURE_REPLICA:
-            self._piece_together(read)
+            self._join_reads(read)
 
-    def _piece_together(self, read: FetchResult) -> None:
+    def _join_reads(self, read: FetchResult) -> None:
         """Join the reads of a whole log: one Fetch shows the rest of one segment.
 
         A read is full once a fetch from the end of the last answer returns nothing. The full read, with the offsets of the last
@@ -253,11 +253,11 @@ class PartitionStory(Story):
         for seen in self.metadata:
             old = last.get(seen.node, seen)
             if old.state is not seen.state and _leadership(old) != _leadership(seen):
-                changes.append(Change(seen.event, self._moved(old, seen)))
+                changes.append(Change(seen.event, self._affected_brokers(old, seen)))
             last[seen.node] = seen
         return changed_by(self.timeline, changes, self.name, self.created_at)
 
-    def _moved(self, old: PartitionAtBroker, new: PartitionAtBroker) -> frozenset[str]:
+    def _affected_brokers(self, old: PartitionAtBroker, new: PartitionAtBroker) -> frozenset[str]:
         """Return the brokers that led before or lead now, if that or the epoch differs, and those that left or joined the ISR."""
         led = {old.leader, new.leader} if (old.leader, old.epoch) != (new.leader, new.epoch) else set()
         return frozenset(self.timeline.names.get(id, "") for id in led | ({*old.isr} ^ {*new.isr}))

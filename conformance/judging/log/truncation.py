@@ -25,7 +25,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
     These include the records acknowledged at earlier epochs than one in whose ISR the replica is, whether or not they were
     read.
     """
-    yield from _lost_while_in_sync(story)
+    yield from _judge_isr(story)
     last: dict[str, FetchResult] = {}
     leadership, logs = story.derive(Leadership), _logs_by_epoch(story)
     committed, permitted = _committed_batches(story), story.derive(PermittedLosses)
@@ -46,7 +46,7 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
         below = [batch for batch, permission in permissions.items() if permission is None]
         gone = [batch for batch in had if batch not in now and (batch in shared or batch in below)]
         by = (before.event, read.event)
-        if gone and (left_out := _not_intact(story, read)) is not None:
+        if gone and (left_out := _why_not_intact(story, read)) is not None:
             yield Excuse(left_out, case)
             continue
         excused = (permission for batch, permission in permissions.items() if permission and batch not in now)
@@ -60,17 +60,17 @@ def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]
             yield Finding(True, case, by)
 
 
-def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
+def _judge_isr(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a replica in the ISR of an epoch has all records that were committed before that epoch."""
     permitted = story.derive(PermittedLosses)
     for read in story.full_reads:
         if not _follows(story, read) or (seen := _last_in_sync(story, read)) is None:
             continue
-        if (left_out := _not_intact(story, read)) is not None:
-            yield from (Excuse(left_out, "epoch-change") for _ in islice(_missing(story, read, seen), 1))
+        if (left_out := _why_not_intact(story, read)) is not None:
+            yield from (Excuse(left_out, "epoch-change") for _ in islice(_missing_writes(story, read, seen), 1))
             continue
         permissions: set[Evidence] = set()
-        for write, epoch, trouble in _missing(story, read, seen):
+        for write, epoch, trouble in _missing_writes(story, read, seen):
             now = read.cur, read.event
             if (permission := permitted.between((epoch, write.asked), now, offset=write.last_offset)) is not None:
                 permissions.add(permission)
@@ -82,7 +82,7 @@ def _lost_while_in_sync(story: PartitionStory) -> Iterator[Claim]:
         yield from (Excuse(permission, "epoch-change") for permission in sorted(permissions))
 
 
-def _missing(
+def _missing_writes(
     story: PartitionStory, read: FetchResult, seen: PartitionAtBroker
 ) -> Iterator[tuple[ProduceResult, int, str]]:
     """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of what the log
@@ -106,7 +106,7 @@ def _follows(story: PartitionStory, read: FetchResult) -> bool:
     return story.derive(Leadership).leaders.get(read.cur) not in (None, read.node)
 
 
-def _not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
+def _why_not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None:
     """Return the evidence by which a follower may lack records: compaction, another log directory, or damage to a replica."""
     damage = story.derive(ReplicaDamage)
     if may_be_compacted(story, read.event):

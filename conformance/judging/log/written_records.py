@@ -44,9 +44,9 @@ SEQUENCES = 1 << 31
 @log_judge("GEN-16", "reads", "consumed", "doubted")
 def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
     """Every record that is read was sent at least as often as it appears; batches are intact; a leader's log never shrinks."""
-    yield from _read(story)
+    yield from _judge_reads(story)
     yield from _leader_keeps_all(story)
-    yield from _delivered_in_order(story)
+    yield from _judge_deliveries(story)
 
 
 @log_judge("GEN-16")
@@ -136,7 +136,7 @@ class SentRecords:
         return leader is not None and leader in self._acknowledged.get((offset, record), ())
 
 
-def _read(story: PartitionStory) -> Iterator[Claim]:
+def _judge_reads(story: PartitionStory) -> Iterator[Claim]:
     """Judge the batches of each read that no earlier read in the same role has shown."""
     sent = story.derive(SentRecords)
     known: dict[str, set[ReplicaBatch]] = {}
@@ -146,21 +146,21 @@ def _read(story: PartitionStory) -> Iterator[Claim]:
         new = [batch for batch in read.batches if batch not in seen]
         seen.update(new)
         if new:
-            yield from _of_read(story, sent, read, role, new)
+            yield from _judge_read(story, sent, read, role, new)
 
 
-def _of_read(
+def _judge_read(
     story: PartitionStory, sent: SentRecords, read: FetchResult, role: str, new: list[ReplicaBatch]
 ) -> Iterator[Claim]:
-    wrong, low = _unsound(read, new), sent.known_from(read)
+    wrong, low = _wrong_crc(read, new), sent.known_from(read)
     if wrong and story.derive(ReplicaDamage).is_corrupt(read.event):
         yield Excuse(BYTES_FLIPPED, role)
         wrong = ""
-    again = _sequence_again(story, read) if not wrong else None
+    again = _repeated_sequence(story, read) if not wrong else None
     if again is not None and story.is_known_from_start and (excuse := forgotten_between(story, read, *again)):
         yield Excuse(excuse, role)
     elif again is not None:
-        wrong = _shown_again(read, *again)
+        wrong = _repetition_in_words(read, *again)
     before = [batch for batch in new if batch.base < low and sent.unsent(read, batch)]
     rest = [batch for batch in new if batch not in before]
     unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated_record(sent, read, low)
@@ -177,12 +177,12 @@ def _role(story: PartitionStory, read: FetchResult) -> str:
     return "consumer" if read.by_consumer else story.derive(Leadership).role_of(read) or "follower"
 
 
-def _unsound(read: FetchResult, new: list[ReplicaBatch]) -> str:
+def _wrong_crc(read: FetchResult, new: list[ReplicaBatch]) -> str:
     found = next((batch for batch in new if not batch.valid), None)
     return f"{read.node} returned {found} with a wrong CRC" if found is not None else ""
 
 
-def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBatch, ReplicaBatch] | None:
+def _repeated_sequence(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBatch, ReplicaBatch] | None:
     """Return two batches of one producer and epoch that share a sequence; None if there are none. Brokers remember a producer's
     sequences for a day.
 
@@ -201,7 +201,7 @@ def _sequence_again(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBa
     return None
 
 
-def _shown_again(read: FetchResult, first: ReplicaBatch, second: ReplicaBatch) -> str:
+def _repetition_in_words(read: FetchResult, first: ReplicaBatch, second: ReplicaBatch) -> str:
     by = f"sequence {second.base_sequence} of producer {second.producer_id}, epoch {second.producer_epoch}"
     return f"{read.node} returned {by} in {first} and in {second}"
 
@@ -235,7 +235,7 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
             continue
         low = min(read.log_start, starts.highest_explained(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
-        gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _first_lost(
+        gone = ", ".join(str(batch) for batch in had if batch not in set(read.batches)) or _first_lost_record(
             story, before, read, low
         )
         if before is not None or gone:
@@ -244,7 +244,7 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(not gone, "leader", by, shown if gone else "", "leader-log-shrank")
 
 
-def _first_lost(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
+def _first_lost_record(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
     """Return, in words, the first record that the leader acknowledged since its last full read but lacks; empty for none."""
     since = before.event if before is not None else -1
     for write in story.produced:
@@ -254,7 +254,7 @@ def _first_lost(story: PartitionStory, before: FetchResult | None, read: FetchRe
             and since < write.asked
             and write.event < read.asked
             and write.offset >= low
-            and _at(story, write, read.cur)
+            and _was_appended_at(story, write, read.cur)
         ):
             for offset, value in enumerate(write.values, write.offset):
                 if value is not None and read.value_at(offset) != value:
@@ -262,7 +262,7 @@ def _first_lost(story: PartitionStory, before: FetchResult | None, read: FetchRe
     return ""
 
 
-def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
+def _was_appended_at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
     """True if the write was certainly appended at this epoch. A leader unaware of its own re-election may append at an older
     one.
     """
@@ -273,10 +273,10 @@ def _at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
 # --- records that a consumer is handed
 
 
-def _delivered_in_order(story: PartitionStory) -> Iterator[Claim]:
+def _judge_deliveries(story: PartitionStory) -> Iterator[Claim]:
     """Judge that within one assignment offsets rise, and no record that stays in the log is skipped."""
     last: dict[tuple[str, int], ConsumedRecord] = {}
-    stay = _staying(story) if story.consumed else []
+    stay = _lasting_offsets(story) if story.consumed else []
     starts = story.derive(LogStarts)
     for one in story.consumed:
         before, last[one.consumer, one.session] = last.get((one.consumer, one.session)), one
@@ -292,7 +292,7 @@ def _delivered_in_order(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(not wrong, "consumer", (before.event, one.event), wrong, "poll-skip")
 
 
-def _staying(story: PartitionStory) -> list[int]:
+def _lasting_offsets(story: PartitionStory) -> list[int]:
     """Return offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
     found = {offset for w in story.produced if w.is_committed for offset, _ in enumerate(w.values, w.offset)}
     own = [read for read in story.derive(Leadership).leader_reads if read.full]

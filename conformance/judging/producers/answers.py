@@ -104,21 +104,21 @@ def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
     """The answer to each request of a producer is right in one of the possible states of its coordinator and leader."""
     producers = together.derive(Producers)
     for story in together.stories_of(TransactionStory):
-        yield from _of_transactional_id(story, producers)
+        yield from _judge_transactional_id(story, producers)
     for partition in producers.partitions:
         for write in partition.produced:
             known = write.error != UNKNOWN_OUTCOME and write.acks == -1 and write.transactional_id is None
             if known and producers.case(write.producer_id) == IDEMPOTENT:
-                yield from _of_idempotent(partition, write)
+                yield from _judge_idempotent(partition, write)
 
 
 # --- idempotent producers
 
 
-def _of_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[Claim]:
+def _judge_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[Claim]:
     one, led = of_write(partition, write), leads(partition, write)
-    if (passed := _passed_over(one, led)) is not None:
-        yield _pass_over(one, passed, led, None)
+    if (passed := _why_uninformative(one, led)) is not None:
+        yield _judge_uninformative(one, passed, led, None)
     else:
         yield from _judge(one, _by_leader(one, RightAnswer(PASSED)), None)
 
@@ -141,7 +141,7 @@ class _Judged(NamedTuple):
         return self.turn == turn and not wrong
 
 
-def _of_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+def _judge_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Judge the turns of one transactional id, from the first that differs from the last time."""
     turns, kept = in_turns(requests(story, producers.partitions), story), story.judged_turns
     pairs = enumerate(zip(kept, turns, strict=False))
@@ -158,9 +158,9 @@ def _of_transactional_id(story: TransactionStory, producers: Producers) -> Itera
 def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) -> Iterator[Claim]:
     """Judge one answer, and keep the states that it leaves possible. A broker that is not the leader may know less."""
     one = prediction.asked
-    if (passed := _passed_over(one, turn.led)) is not None:
+    if (passed := _why_uninformative(one, turn.led)) is not None:
         (coordination.drops if one.error in UNTOUCHED else coordination.passes)(one)
-        yield _pass_over(one, passed, turn.led, coordination.story)
+        yield _judge_uninformative(one, passed, turn.led, coordination.story)
         return
     if prediction.why is None:
         coordination.contradicts(one)
@@ -243,7 +243,7 @@ def _granted_case(one: AnsweredRequest) -> str:
     return f"{CASE_OF[one.request.api]}-granted"
 
 
-def _passed_over(one: AnsweredRequest, led: bool) -> Evidence | None:
+def _why_uninformative(one: AnsweredRequest, led: bool) -> Evidence | None:
     """Return the evidence by which the answer says nothing of the transaction's state; None if it does."""
     if one.error in UNTOUCHED or one.error in PASSING[one.request.api]:
         return TRANSIENT_ERROR
@@ -252,7 +252,7 @@ def _passed_over(one: AnsweredRequest, led: bool) -> Evidence | None:
     return None if led else NOT_LED
 
 
-def _pass_over(one: AnsweredRequest, passed: Evidence, led: bool, story: TransactionStory | None) -> Claim:
+def _judge_uninformative(one: AnsweredRequest, passed: Evidence, led: bool, story: TransactionStory | None) -> Claim:
     """Return the excuse, or the finding that an error which passes by itself lasts."""
     if led and passed == TRANSIENT_ERROR and lasts_too_long(one, story):
         shown = (
@@ -268,30 +268,30 @@ def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
     case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"
-    if excuse := excuse or _given_by(given):
+    if excuse := excuse or _excuse_of_rights(given):
         yield Excuse(excuse, case)
     elif given and len(kinds) == 1 and given[0].kind in kinds:
         yield Finding(True, case, (one.event,))
-    elif not given and (forgot := _forgotten(one, rights)):
+    elif not given and (forgot := _why_state_forgotten(one, rights)):
         yield Excuse(forgot, case)
     elif not given:
-        yield Finding(False, case, (one.request.asked, one.event), _in_words(one, rights), "wrong-answer")
+        yield Finding(False, case, (one.request.asked, one.event), _mismatch_in_words(one, rights), "wrong-answer")
 
 
-def _given_by(given: list[Right]) -> Evidence | None:
+def _excuse_of_rights(given: list[Right]) -> Evidence | None:
     """Return the evidence that excuses the answer, if every right answer equal to it needs evidence; else None."""
     excuses = [right.outcome.excuse for right in given]
     return excuses[0] if excuses and all(excuses) else None
 
 
-def _forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
+def _why_state_forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
     return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else None
 
 
-def _in_words(one: AnsweredRequest, rights: list[Right]) -> str:
+def _mismatch_in_words(one: AnsweredRequest, rights: list[Right]) -> str:
     request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
     about += " that names no member" if request.api == "TxnOffsetCommit" and not request.names_member else ""
     expected = " or ".join(sorted({str(right) for right in rights}))

@@ -63,7 +63,7 @@ def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
     same = [one for one in own if one.producer_epoch == write.producer_epoch]
     if any(one.event > write.asked for one in own) or any(one.acks != -1 for one in own):
         return Append("unknown", APPENDING)
-    return _in_epoch(partition, same, write) if same else _first_of_epoch(own, write)
+    return _right_for_later(partition, same, write) if same else _first_of_epoch(own, write)
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
@@ -83,7 +83,7 @@ def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> App
     return Append("unknown", APPENDING) if known is None else Append("out-of-order", _OUT_OF_ORDER, known)
 
 
-def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+def _right_for_later(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
     """Return the right answers to a later batch: its sequence follows a batch acknowledged or of unknown outcome."""
     acknowledged = [one for one in same if one.error == NONE]
     if not acknowledged:
@@ -92,7 +92,7 @@ def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: P
     last = max(acknowledged, key=end)
     nexts = {end(last), *(end(one) for one in same if one.error != NONE and end(one) > end(last))}
     if any(identity(one) == identity(write) for one in same):
-        return _again(partition, same, write)
+        return _right_for_repeated(partition, same, write)
     begin = end(write) - len(write.values)
     if begin > max(nexts):
         return Append("out-of-order", _OUT_OF_ORDER, last)
@@ -102,7 +102,7 @@ def _in_epoch(partition: PartitionStory, same: Sequence[ProduceResult], write: P
     return Append("granted", _GRANTED, last) if order else Append("out-of-order", _OUT_OF_ORDER, last)
 
 
-def _again(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+def _right_for_repeated(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
     """Return the right answers to a repeated batch (KIP360-SEQ-04, -12).
 
     A leader recognises each of the producer's last five batches; after a restart or a change of leader, maybe only the last.

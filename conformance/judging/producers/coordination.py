@@ -35,7 +35,7 @@ AT_MOST = 300
 """The most configurations that are followed. With more, nothing is predicted until a producer id is given or a state described.
 """
 IN_TIME = 0.9
-"""The share of a transaction's time-out before which it certainly has not expired, whatever the coordinator's clock."""
+"""The share of a transaction's timeout before which it certainly has not expired, whatever the coordinator's clock."""
 CONFIRMED = 2
 """The number of later answers after which an unanswered request no longer takes effect. The first answer, a new epoch, replaces
 what the request may have left in a coordinator's log; a request sent after that cannot be overtaken by it."""
@@ -57,7 +57,7 @@ class Prediction(NamedTuple):
     asked: AnsweredRequest
     why: dict[RightAnswer, State] | None
     busy: bool
-    """True if the coordinator may have been busy otherwise: with another request in flight, with markers, or with a time-out.
+    """True if the coordinator may have been busy otherwise: with another request in flight, with markers, or with a timeout.
     """
 
 
@@ -131,7 +131,7 @@ class Coordination:
         return Prediction(one, self._why(one, before, busy) if self.known is not None else None, busy)
 
     def _may_be_busy(self, state: State, event: int) -> bool:
-        """True if the coordinator may be writing markers, or aborting after a time-out: both change the epoch."""
+        """True if the coordinator may be writing markers, or aborting after a timeout: both change the epoch."""
         return state.status in PREPARED or (state.status == "Ongoing" and self._may_time_out(state, event))
 
     def _why(self, one: AnsweredRequest, before: list[Configuration], busy: bool) -> dict[RightAnswer, State]:
@@ -157,7 +157,7 @@ class Coordination:
         refused and changed nothing (`untouched`)."""
         if self.known is not None:
             kept = [each for each in self.known if _matches(each, one.key, outcomes, untouched)]
-            self._keep(frozenset(_bind_id(_without(each, one.key), one) for each in kept))
+            self._keep(frozenset(_bind_id(_forget_done(each, one.key), one) for each in kept))
         self._open.pop(one.key, None)
         self._confirm(one)
 
@@ -199,7 +199,7 @@ class Coordination:
         lost = [each for each in self._open.values() if each.key in self._confirmations]
         same = [each.key for each in lost if _is_same(each, one) and one.reply is AnswerKind.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
-            self.known = frozenset(_without(each, one.key) for each in self.known)
+            self.known = frozenset(_forget_done(each, one.key) for each in self.known)
         if same:
             self._open.pop(one.key, None)
             self._confirmations[same[0]] = (0, one.event)
@@ -222,24 +222,24 @@ class Coordination:
         del self._confirmations[key]
         self._open.pop(key, None)
         if self.known is not None:
-            self.known = frozenset(_without(each, key) for each in self.known)
+            self.known = frozenset(_forget_done(each, key) for each in self.known)
 
     # --- states
 
     def _reachable(self, event: int) -> frozenset[Configuration] | None:
         """Return all configurations that may be reached before an answer; None if there are too many."""
         todo = sorted(self.known or (), key=lambda each: each.state.since, reverse=True)
-        found = {_without_since(each): each for each in todo}
+        found = {_key_without_age(each): each for each in todo}
         while todo:
-            for after in self._next(todo.pop(), event):
-                if (same := _without_since(after)) not in found:
+            for after in self._next_configurations(todo.pop(), event):
+                if (same := _key_without_age(after)) not in found:
                     found[same] = after
                     todo.append(after)
             if len(found) > AT_MOST:
                 return None
         return frozenset(found.values())
 
-    def _next(self, at: Configuration, event: int) -> Iterator[Configuration]:
+    def _next_configurations(self, at: Configuration, event: int) -> Iterator[Configuration]:
         timed_out, expired = self._may_time_out(at.state, event), self._may_expire(at.state, event)
         for state in spontaneous(at.state, timed_out=timed_out, expired=expired):
             yield at._replace(state=state)
@@ -262,7 +262,7 @@ class Coordination:
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: AnsweredRequest) -> Iterator[tuple[RightAnswer, State]]:
-        """Yield the outcomes of a request. The first request that may have opened the transaction starts its time-out."""
+        """Yield the outcomes of a request. The first request that may have opened the transaction starts its timeout."""
         moved = one.request.node != at.state.node or self.story.timeline.fault_between(at.state.since, one.event)
         first = min(each.request.asked for each in self._open.values())
         request = one.request
@@ -288,7 +288,7 @@ class Coordination:
         closed = self._reachable(one.event) if self.known is not None else None
         kept = frozenset(each for each in closed or () if _is_described(each.state, one))
         if kept:
-            self._keep(frozenset(_bound_to(each, one.producer_id) for each in kept))
+            self._keep(frozenset(_bind_new_id(each, one.producer_id) for each in kept))
         else:
             self._begin_at(self._state_of(one))
 
@@ -305,7 +305,7 @@ class Coordination:
 _SINCE = State._fields.index("since")
 
 
-def _without_since(at: Configuration) -> tuple[object, ...]:
+def _key_without_age(at: Configuration) -> tuple[object, ...]:
     """Return a key that is equal for states that differ only in their age: the oldest stands for all."""
     return (*at.state[:_SINCE], *at.state[_SINCE + 1 :], at.done)
 
@@ -324,16 +324,16 @@ def _begins(one: AnsweredRequest) -> bool:
     return one.request.api == "InitProducerId" and one.request.epoch == NO_EPOCH
 
 
-def _without(at: Configuration, key: int) -> Configuration:
+def _forget_done(at: Configuration, key: int) -> Configuration:
     return at._replace(done=frozenset(each for each in at.done if each[0] != key))
 
 
 def _bind_id(at: Configuration, one: AnsweredRequest) -> Configuration:
     """Return the configuration with the producer id that an answer shows."""
-    return _bound_to(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
+    return _bind_new_id(at, one.given_id) if one.error == NONE and one.given_id >= 0 else at
 
 
-def _bound_to(at: Configuration, id: int) -> Configuration:
+def _bind_new_id(at: Configuration, id: int) -> Configuration:
     """Return the configuration with its new producer id filled in, unless the id is the one that it replaced."""
     unbound = at.state.producer_id == NEW_ID and id != at.state.former_id
     return at._replace(state=at.state._replace(producer_id=id)) if unbound else at

@@ -240,14 +240,14 @@ def _end_first(state: State, request: CoordinatorRequest) -> Next:
     elif state.status == "Ongoing":
         yield RightAnswer(Error.NONE), state._replace(status=_prepare_status(request))
     else:
-        yield RightAnswer(_said_again(state, request)), state
+        yield RightAnswer(_error_of_repeated_end(state, request)), state
 
 
 def _prepare_status(request: CoordinatorRequest) -> Status:
     return "PrepareCommit" if request.commits else "PrepareAbort"
 
 
-def _said_again(state: State, request: CoordinatorRequest) -> int:
+def _error_of_repeated_end(state: State, request: CoordinatorRequest) -> int:
     """Return the error of an EndTxn for a transaction that was decided before, by the same decision or the other one."""
     if state.status == _prepare_status(request):
         return Error.CONCURRENT_TRANSACTIONS
@@ -280,7 +280,7 @@ def _end_second(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _end_again(state: State, request: CoordinatorRequest) -> Next:
-    error = _said_again(state, request)
+    error = _error_of_repeated_end(state, request)
     shown = (state.producer_id, state.epoch) if error == Error.NONE and state.epoch <= LAST_EPOCH else (NO_ID, NO_EPOCH)
     yield RightAnswer(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:

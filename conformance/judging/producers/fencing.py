@@ -68,14 +68,14 @@ def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     for write in first.values():
         newer = story.fences(write.result.producer_id, write.result.producer_epoch, write.result.asked)
         if newer is not None:
-            yield from _late(story, write.partition, write.result, newer)
+            yield from _judge_late_write(story, write.partition, write.result, newer)
 
 
-def _late(
+def _judge_late_write(
     story: TransactionStory, partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven
 ) -> Iterator[Claim]:
     found = next(((batch, event) for batch, event in partition.batches if identity(batch) == identity(write)), None)
-    case = "seen-epoch" if _saw_newer(partition, write) else "any-partition"
+    case = "seen-epoch" if _has_newer_epoch(partition, write) else "any-partition"
     if found is None:
         later = [read for read in partition.full_reads[-1:] if read.asked > write.event]
         yield from (Finding(True, case, (newer.event, read.event)) for read in later)
@@ -92,7 +92,7 @@ def _late(
     yield Finding(False, case, (newer.event, write.asked, event), shown, "fenced-write")
 
 
-def _saw_newer(partition: PartitionStory, write: ProduceResult) -> bool:
+def _has_newer_epoch(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if a batch or marker of a newer epoch was in the log before the request."""
     return any(
         batch.producer_id == write.producer_id and batch.producer_epoch > write.producer_epoch and event < write.asked

@@ -53,7 +53,7 @@ def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
 
     No epoch is above the last one, after which another producer id is given (KIP360-INIT-15).
     """
-    named = sorted(_given_ids(story), key=lambda one: one.event)
+    named = sorted(_assigned_ids(story), key=lambda one: one.event)
     former: set[int] = set()
     for before, one in pairwise(named):
         if one.asked < before.event:
@@ -71,7 +71,7 @@ def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
         yield Finding(held, "producer-epochs", (before.event, one.event), "" if held else shown, label)
 
 
-def _given_ids(story: TransactionStory) -> Iterator[_Named]:
+def _assigned_ids(story: TransactionStory) -> Iterator[_Named]:
     for one in story.answers:
         yield _Named(one.asked, one.event, one.producer_id, one.producer_epoch, "InitProducerId", one.sent_epoch)
     for end in story.ends:
@@ -102,7 +102,7 @@ def _compare(
 ) -> Iterator[Claim]:
     mine, theirs = ({one.producer_id: one for one in known.producers} for known in (leader, follower))
     for id in sorted({*mine, *theirs}):
-        case, differing = producers.case(id), _differing(mine.get(id), theirs.get(id))
+        case, differing = producers.case(id), _differing_fields(mine.get(id), theirs.get(id))
         same = not differing
         if not case:
             continue
@@ -110,11 +110,12 @@ def _compare(
         if differing and (excuse := _excuse(partition, id, follower, differing, states)):
             yield Excuse(excuse, case)
             continue
-        shown = f"{leader.node}, the leader, has {_words(mine.get(id))}, {follower.node} has {_words(theirs.get(id))}"
+        left, right = _say_producer(mine.get(id)), _say_producer(theirs.get(id))
+        shown = f"{leader.node}, the leader, has {left}, {follower.node} has {right}"
         yield Finding(same, case, (leader.event, follower.event), "" if same else shown, "different-producer-state")
 
 
-def _words(known: ProducerState | None) -> str:
+def _say_producer(known: ProducerState | None) -> str:
     if known is None:
         return "no such producer"
     return (
@@ -160,7 +161,7 @@ def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, diff
 _BY_RECORDS = ("producer_epoch", "last_sequence", "current_txn_start_offset")
 
 
-def _differing(one: ProducerState | None, other: ProducerState | None) -> set[str]:
+def _differing_fields(one: ProducerState | None, other: ProducerState | None) -> set[str]:
     """Return the fields in which two descriptions differ; all of them if a replica does not know the producer."""
     fields = set(ProducerState.__struct_fields__) - {"last_timestamp"}
     return {name for name in fields if getattr(one, name, None) != getattr(other, name, None)}

@@ -54,9 +54,9 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     for transaction in producers.transactions:
         for partition in by_partition(transaction.writes):
             yield from of_compacted(partition, (transaction.story.dialect,))
-        yield from _of_transaction(transaction)
+        yield from _judge_transaction(transaction)
     for partition in together.stories_of(PartitionStory):
-        yield from _of_offsets(partition, producers.transactions)
+        yield from _judge_offsets(partition, producers.transactions)
 
 
 class _Outcome(NamedTuple):
@@ -71,7 +71,7 @@ class _Outcome(NamedTuple):
         return f"{self.batch} of {self.partition.name} is {WORDS[self.committed]}"
 
 
-def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
+def _judge_transaction(transaction: Transaction) -> Iterator[Claim]:
     """Judge the batches of a transaction. If no EndTxn succeeded, only two batches that differ violate the row."""
     found, ended = [*_outcomes(transaction)], transaction.ended
     hows = {one.committed for one in found}
@@ -83,7 +83,7 @@ def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
         yield Excuse(excuse, case)
         return
     by = (*([ended.event] if ended is not None else []), *sorted({one.read.event for one in found}))
-    yield Finding(not broken, case, by, _in_words(transaction, found) if broken else "", label)
+    yield Finding(not broken, case, by, _outcomes_in_words(transaction, found) if broken else "", label)
 
 
 def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
@@ -94,7 +94,7 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
             yield from (_Outcome(partition, read, one.batch, one.commits) for one in own)
 
 
-def _in_words(transaction: Transaction, found: list[_Outcome]) -> str:
+def _outcomes_in_words(transaction: Transaction, found: list[_Outcome]) -> str:
     """Return the violation in words, with one batch of each outcome."""
     ended = transaction.ended
     how = "no EndTxn was answered with success"
@@ -117,7 +117,7 @@ def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
 InTransaction = tuple[Transaction, OffsetCommitResult]
 
 
-def _of_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
+def _judge_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
     """Judge that the offset at rest is the last one written in a committed transaction."""
     seen = sorted((one for one in partition.committed if partition.is_at_rest(one)), key=lambda one: one.stable)
     groups = {one.group: one for one in seen}
@@ -159,18 +159,18 @@ def no_transaction_hangs(together: Together) -> Iterator[Claim]:
     anywhere."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
-        yield from _not_past(transaction)
+        yield from _judge_open_writes(transaction)
     for partition in producers.partitions:
-        yield from _moves_on(partition)
+        yield from _judge_stable_offset(partition)
     for story in together.stories_of(TransactionStory):
-        yield from _dangling(story, producers)
-        yield from _all_finish(story, producers)
+        yield from _judge_dangling(story, producers)
+        yield from _judge_completion(story, producers)
 
 
-def _not_past(transaction: Transaction) -> Iterator[Claim]:
+def _judge_open_writes(transaction: Transaction) -> Iterator[Claim]:
     """Judge that the last stable offset does not pass an acknowledged write before the first request that may end its
     transaction."""
-    until = _open_until(transaction)
+    until = _first_possible_end(transaction)
     for partition, writes in by_partition(transaction.writes).items():
         if (first := next((one for one in writes if one.is_committed), None)) is not None:
             reads = [read for read in partition.reads if first.event < read.asked and read.event < until]
@@ -196,8 +196,8 @@ def _stays_below(
         yield Finding(True, case, (first.event, reads[-1].event))
 
 
-def _open_until(transaction: Transaction) -> int:
-    """Return the first event that may have ended a transaction: EndTxn, any InitProducerId, or its time-out."""
+def _first_possible_end(transaction: Transaction) -> int:
+    """Return the first event that may have ended a transaction: EndTxn, any InitProducerId, or its timeout."""
     story = transaction.story
     ends = [end.asked for end in transaction.ends]
     inits = [one.asked for one in story.given if one.asked > transaction.first_asked]
@@ -212,7 +212,7 @@ def _open_until(transaction: Transaction) -> int:
     return min([*ends, *inits, *late], default=NEVER)
 
 
-def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
+def _judge_stable_offset(partition: PartitionStory) -> Iterator[Claim]:
     """Judge that at rest the last stable offset is the one that the log itself shows."""
     yield from of_compacted(
         partition, ["last-stable-offset"] if any(one.transactional for one in partition.produced) else ()
@@ -224,7 +224,7 @@ def _moves_on(partition: PartitionStory) -> Iterator[Claim]:
             yield Finding(read.last_stable_offset == wanted, "last-stable-offset", (read.event,), shown, "stuck-offset")
 
 
-def _all_finish(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+def _judge_completion(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Judge that, with all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
     at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
     pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]
@@ -241,7 +241,7 @@ def _all_finish(story: TransactionStory, producers: Producers) -> Iterator[Claim
             yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")
 
 
-def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
+def _judge_dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     described = next((one for one in reversed(story.described) if _at_rest(story, one)), None)
     if described is None or described.error != NONE or described.state not in ENDED:
         return
@@ -249,10 +249,10 @@ def _dangling(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     for partition in producers.partitions:
         for known in [one for one in partition.described_producers if partition.is_at_rest(one)]:
             own = [one for one in known.producers if one.producer_id in ids]
-            yield from _ended_on(story, partition, known, own, described) if own else ()
+            yield from _judge_end_on(story, partition, known, own, described) if own else ()
 
 
-def _ended_on(
+def _judge_end_on(
     story: TransactionStory,
     partition: PartitionStory,
     known: DescribedProducers,

@@ -122,7 +122,7 @@ def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
         yield from of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
         for read in own_reads(story):
             yield from _epochs(story, read)
-            yield from _holes(story, read)
+            yield from _judge_gaps(story, read)
 
 
 def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
@@ -137,40 +137,40 @@ def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     if fallen is not None and (excuse := may_be_lost(story, epoch_begin(fallen[0]), read)):
         yield Excuse(excuse, "epochs")
     elif last:
-        yield Finding(fallen is None, "epochs", (read.event,), _fell(read, fallen), "epoch-regression")
+        yield Finding(fallen is None, "epochs", (read.event,), _fall_in_words(read, fallen), "epoch-regression")
 
 
-def _fell(read: FetchResult, fallen: tuple[ReplicaBatch, ReplicaBatch] | None) -> str:
+def _fall_in_words(read: FetchResult, fallen: tuple[ReplicaBatch, ReplicaBatch] | None) -> str:
     if fallen is None:
         return ""
     (before, after), id = fallen, fallen[0].producer_id
     return f"{read.node}: producer {id} at epoch {after.producer_epoch} in {after}, after {before.producer_epoch} in {before}"
 
 
-def _holes(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
+def _judge_gaps(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     last: dict[tuple[int, int], ReplicaBatch] = {}
     broken = False
     for batch in producer_batches(read):
         at = (batch.producer_id, batch.producer_epoch)
         before = last.get(at)
-        if before is not None and batch.base_sequence != _next(before):
+        if before is not None and batch.base_sequence != _next_sequence(before):
             broken = True
-            yield _hole(story, read, before, batch)
+            yield _judge_gap(story, read, before, batch)
         last[at] = batch
     if last and not broken:
         yield Finding(True, "sequences", (read.event,))
 
 
-def _next(batch: ReplicaBatch) -> int:
+def _next_sequence(batch: ReplicaBatch) -> int:
     return (batch.base_sequence + batch.last - batch.base + 1) % SEQUENCES
 
 
-def _hole(story: PartitionStory, read: FetchResult, before: ReplicaBatch, batch: ReplicaBatch) -> Claim:
+def _judge_gap(story: PartitionStory, read: FetchResult, before: ReplicaBatch, batch: ReplicaBatch) -> Claim:
     if excuse := forgotten_between(story, read, before, batch):
         return Excuse(excuse, "sequences")
     shown = (
         f"{read.node}: sequence {batch.base_sequence} of producer {batch.producer_id}, epoch {batch.producer_epoch}, in "
-        f"{batch} after {before}, whose next is {_next(before)}"
+        f"{batch} after {before}, whose next is {_next_sequence(before)}"
     )
     return Finding(False, "sequences", (read.event,), shown, "sequence-hole")
 
@@ -187,10 +187,10 @@ def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
             if one.producer_id >= 0 and one.acks == -1:
                 tries[identity(one)].append(one)
         for repeated in tries.values():
-            yield from _of_retries(story, repeated)
+            yield from _judge_retries(story, repeated)
 
 
-def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[Claim]:
+def _judge_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[Claim]:
     unknown = next((one for one in tries if _may_be_appended(one)), None)
     known = [one for one in tries if one.error == NONE and unknown is not None and one.asked > unknown.event]
     if unknown is None or not known:
@@ -202,7 +202,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         [one.base for one in producer_batches(read) if identity(one) == identity(unknown)] if read is not None else []
     )
     fine = len(offsets) <= 1 and len(copies) <= 1
-    if not fine and (excuse := _forgotten(story, unknown, min([*offsets, *copies]), known[-1])):
+    if not fine and (excuse := _why_forgotten(story, unknown, min([*offsets, *copies]), known[-1])):
         yield Excuse(excuse, case)
     elif read is not None or not fine:
         by = f"sequence {unknown.base_sequence} of producer {unknown.producer_id}"
@@ -212,7 +212,7 @@ def _of_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterator[C
         yield from of_compacted(story, (case,))
 
 
-def _forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:
+def _why_forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the batch. Its transaction, if any, stays open."""
     in_transaction = unknown.transactional_id is not None
     return may_be_forgotten(story, offset, moment_of_event(story, unknown.asked), known, in_transaction=in_transaction)

@@ -1,6 +1,6 @@
 """A current producer is not refused (KIP360-INV-15): requests that have to be granted, by earlier requests and answers.
 
-Only what is certain is predicted: after a request of unknown outcome, a competing instance or a time-out nothing is.
+Only what is certain is predicted: after a request of unknown outcome, a competing instance or a timeout nothing is.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
             if producers.case(write.producer_id) == IDEMPOTENT and _may_write(partition, write):
                 yield from _judge_answer(partition, write, IDEMPOTENT)
     for transaction in producers.transactions:
-        yield from _of_transaction(transaction)
+        yield from _judge_transaction(transaction)
     for story in together.stories_of(TransactionStory):
         yield from _begins(story, producers)
 
@@ -81,7 +81,7 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         yield Finding(False, NEW_INSTANCE, (first.event, last.event), shown, "never-given")
 
 
-def _of_transaction(transaction: Transaction) -> Iterator[Claim]:
+def _judge_transaction(transaction: Transaction) -> Iterator[Claim]:
     dialect = transaction.story.dialect
     for write in transaction.writes:
         may = _is_current(transaction, write.result) and _is_added(transaction, write)

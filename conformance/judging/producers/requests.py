@@ -63,14 +63,17 @@ def requests(story: TransactionStory, partitions: list[PartitionStory]) -> list[
     return [one._replace(key=key) for key, one in enumerate(known)]
 
 
-def _about(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, int]:
+def _first_fields(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int, str, int]:
     """Return the first fields of a Request."""
     return api, fact.asked, fact.event, fact.node, version
 
 
 def _init(one: ProducerIdGiven) -> AnsweredRequest:
     request = CoordinatorRequest(
-        *_about("InitProducerId", one, one.version), one.sent_producer_id, one.sent_epoch, timeout_ms=one.timeout_ms
+        *_first_fields("InitProducerId", one, one.version),
+        one.sent_producer_id,
+        one.sent_epoch,
+        timeout_ms=one.timeout_ms,
     )._replace(times=one.times)
     return AnsweredRequest(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
@@ -79,7 +82,7 @@ def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
     """Return the request to add partitions. If some are refused, none is added: the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = CoordinatorRequest(
-        *_about("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
+        *_first_fields("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
     )
     errors = [error for _, error in one.errors if error != NONE]
     return AnsweredRequest(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
@@ -88,7 +91,7 @@ def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
 def _offsets_added(one: OffsetsAdded) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
     request = CoordinatorRequest(
-        *_about("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
+        *_first_fields("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
     )
     return AnsweredRequest(UNNUMBERED, request, one.error)
 
@@ -96,7 +99,7 @@ def _offsets_added(one: OffsetsAdded) -> AnsweredRequest:
 def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
     request = CoordinatorRequest(
-        *_about("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names
+        *_first_fields("TxnOffsetCommit", one, one.version), one.producer_id, one.producer_epoch, names
     )
     names_member = bool(one.member_id or one.instance_id) or one.member_epoch >= 0
     return AnsweredRequest(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
@@ -104,7 +107,7 @@ def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
 
 def _end_request(one: TransactionEnded) -> AnsweredRequest:
     request = CoordinatorRequest(
-        *_about("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
+        *_first_fields("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
     )
     return AnsweredRequest(UNNUMBERED, request, one.error, one.next_id, one.next_epoch)
 
@@ -121,7 +124,7 @@ def _writes(name: str, partitions: list[PartitionStory]) -> Iterator[AnsweredReq
 
 def _produce_request(partition: PartitionStory, one: ProduceResult) -> CoordinatorRequest:
     names = frozenset((partition.name,))
-    return CoordinatorRequest(*_about("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
+    return CoordinatorRequest(*_first_fields("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
 
 
 def of_write(partition: PartitionStory, write: ProduceResult) -> AnsweredRequest:

@@ -82,7 +82,9 @@ class Producers:
         self.together = together
         self.partitions = [one for one in together.stories_of(PartitionStory) if not one.is_internal]
         self.cases = _cases(together)
-        self.transactions = [one for story in together.stories_of(TransactionStory) for one in self._of_id(story)]
+        self.transactions = [
+            one for story in together.stories_of(TransactionStory) for one in self._transactions_of_id(story)
+        ]
 
     def case(self, producer_id: int) -> str:
         return self.cases.get(producer_id, "")
@@ -93,7 +95,7 @@ class Producers:
         sent = (one for one in self.partitions if any(write.transactional_id == story.name for write in one.produced))
         return [*sent, *(one for one in self.partitions if one.name in added)]
 
-    def _of_id(self, story: TransactionStory) -> Iterator[Transaction]:
+    def _transactions_of_id(self, story: TransactionStory) -> Iterator[Transaction]:
         """Yield the transactions of a transactional id in the order of their first requests.
 
         A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is
@@ -101,7 +103,7 @@ class Producers:
         """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()
-        for one in sorted(self._requests(story), key=_asked_at):
+        for one in sorted(self._requests(story), key=_event_of_request):
             fact = one.result if isinstance(one, ProducerWrite) else one
             at = (fact.producer_id, fact.producer_epoch)
             if isinstance(one, TransactionEnded):
@@ -125,7 +127,7 @@ class Producers:
         yield from story.ends
 
 
-def _asked_at(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
+def _event_of_request(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
     return (one.result if isinstance(one, ProducerWrite) else one).asked
 
 

@@ -55,12 +55,12 @@ def lasts_too_long(one: AnsweredRequest, story: TransactionStory | None) -> bool
         return _refuses_writes(one.partition, one.write)
     if story is None or one.error not in _LOADS:
         return False
-    since = story.derive(_since_by_coordinators)[one.event, one.request.api]
+    since = story.derive(_first_errors_of_coordinators)[one.event, one.request.api]
     return _is_over(story.timeline, since, one.request.asked)
 
 
 def _refuses_writes(partition: PartitionStory, write: ProduceResult) -> bool:
-    since = partition.derive(_since_by_leaders)[write.event, "Produce"]
+    since = partition.derive(_first_errors_of_leaders)[write.event, "Produce"]
     changes = (seen.event for seen in partition.first_metadata[1:] if seen.event < write.asked)
     moves = (move.event for move in partition.reassignments if move.event < write.asked)
     since = max([since, *changes, *moves])
@@ -69,16 +69,16 @@ def _refuses_writes(partition: PartitionStory, write: ProduceResult) -> bool:
     return seen is not None and len(seen.isr) >= wants and _is_over(partition.timeline, since, write.asked)
 
 
-def _since_by_leaders(partition: PartitionStory) -> dict[tuple[int, Api], int]:
+def _first_errors_of_leaders(partition: PartitionStory) -> dict[tuple[int, Api], int]:
     answers = (write for write in partition.produced if write.acks != 0)
-    return _in_a_row((one.node, "Produce", one.event, one.error) for one in answers)
+    return _first_in_a_row((one.node, "Produce", one.event, one.error) for one in answers)
 
 
-def _since_by_coordinators(story: TransactionStory) -> dict[tuple[int, Api], int]:
-    return _in_a_row((one.request.node, one.request.api, one.event, one.error) for one in requests(story, []))
+def _first_errors_of_coordinators(story: TransactionStory) -> dict[tuple[int, Api], int]:
+    return _first_in_a_row((one.request.node, one.request.api, one.event, one.error) for one in requests(story, []))
 
 
-def _in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[int, Api], int]:
+def _first_in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[int, Api], int]:
     """Return, by event and API, the first of the errors in a row that a node gave, up to that event."""
     found: dict[tuple[int, Api], int] = {}
     first: dict[tuple[str, Api], int] = {}

@@ -132,19 +132,21 @@ def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Cla
 
 def _described_and_in_force(story: ResourceStory) -> Iterator[Claim]:
     for described in story.described:
-        if story.is_at_rest(described.asked) and _concerns(described):
+        if story.is_at_rest(described.asked) and _is_own_description(described):
             for key, change in story.acknowledged_changes(described.asked).items():
                 if described.shows(key) and (change.configs.get(key) is not None or _was_set(story, key, change)):
                     rivals, explains = story.rivals(described.asked, key), partial(_may_be_described, described, key)
-                    yield from _beside(rivals, _as_acknowledged(described, key, change), explains)
+                    yield from _finding_or_excuse(rivals, _as_acknowledged(described, key, change), explains)
     for appended in story.appended:
         limited = story.acknowledged_changes(appended.asked).get(LIMIT) if story.is_at_rest(appended.asked) else None
-        finding = None if limited is None else _in_force(limited, appended)
+        finding = None if limited is None else _judge_limit(limited, appended)
         if finding is not None:
-            yield from _beside(story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended))
+            yield from _finding_or_excuse(
+                story.rivals(appended.asked, LIMIT), finding, partial(_may_be_in_force, appended)
+            )
 
 
-def _beside(
+def _finding_or_excuse(
     rivals: list[ResourceChange], finding: Finding, explains: Callable[[ResourceChange], bool]
 ) -> Iterator[Claim]:
     """Yield the finding, unless a request of open outcome explains it: then it is excused."""
@@ -162,7 +164,7 @@ def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
     return any(change.configs.get(key) is not None for change in earlier)
 
 
-def _concerns(described: Described) -> bool:
+def _is_own_description(described: Described) -> bool:
     """True if the description counts. Only a broker itself describes its own configuration; others answer with an error."""
     one_broker = described.resource.type == BROKER and described.resource.name
     return not one_broker or described.error == NONE
@@ -206,7 +208,7 @@ def _may_be_described(described: Described, key: str, rival: ResourceChange) -> 
     return described.error == NONE and described.own_value(key) == rival.configs.get(key)
 
 
-def _in_force(change: ResourceChange, appended: TopicProduce) -> Finding | None:
+def _judge_limit(change: ResourceChange, appended: TopicProduce) -> Finding | None:
     held = _is_limited(change.configs.get(LIMIT), appended)
     if held is None:
         return None

@@ -143,7 +143,7 @@ class ResourceStory(Story):
             change
             for change in self.possible_changes(answer.asked)
             if change.outcome == "open"
-            or ((known is None or change.event >= known.asked) and not _of_another_topic(change, answer))
+            or ((known is None or change.event >= known.asked) and not _is_about_another_topic(change, answer))
         ]
 
     def _known_creation(self, answer: TopicSeen | Described) -> ResourceChange | None:
@@ -173,6 +173,6 @@ def _same_process(one: TopicSeen | Described, other: TopicSeen | Described) -> b
     return (one.node, one.incarnation) == (other.node, other.incarnation)
 
 
-def _of_another_topic(change: ResourceChange, answer: TopicSeen | Described) -> bool:
+def _is_about_another_topic(change: ResourceChange, answer: TopicSeen | Described) -> bool:
     topic_id = answer.topic_id if isinstance(answer, TopicSeen) else None
     return bool(change.topic_id and topic_id and change.topic_id != topic_id)
