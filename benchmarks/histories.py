@@ -136,22 +136,22 @@ class _Example:
 
     def write(self, events: int) -> History:
         steps: list[tuple[Callable[[WrittenPartition], None], int]] = [
-            (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._whole, 3), (self._ends, 12),
+            (self._metadata, 30), (self._produce, 14), (self._fetch, 14), (self._read_whole_logs, 3), (self._ends, 12),
             (self._list_offsets, 8), (self._fetch_at_next_epoch, 6), (self._elect, 1), (self._trim, 1),
         ]  # fmt: skip
         kinds, weights = zip(*steps, strict=True)
         while len(self._written.events) < events:
             [step] = self._drawn.choices(kinds, weights)
             step(self._drawn.choice(self._partitions))
-        self._rest()
+        self._end_at_rest()
         return History(example=self._written.example, events=self._written.events)
 
-    def _rest(self) -> None:
+    def _end_at_rest(self) -> None:
         for premise in REST:
             self._written.premise(premise)
         for partition in self._partitions:
             self._metadata(partition)
-            self._whole(partition)
+            self._read_whole_logs(partition)
             for epoch, _ in partition.epochs:
                 self._end(partition, epoch)
 
@@ -187,7 +187,7 @@ class _Example:
         offset = behind[0].base_offset if behind else partition.start
         self._record_fetch(partition, partition.leader, offset, tuple(behind), CONSUMER)
 
-    def _whole(self, partition: WrittenPartition) -> None:
+    def _read_whole_logs(self, partition: WrittenPartition) -> None:
         """Read the whole log of each replica: a Fetch of its records, and one at its end that returns none."""
         for broker in BROKERS:
             for offset in dict.fromkeys((partition.start, partition.end)):

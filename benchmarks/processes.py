@@ -55,14 +55,14 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         while not self._over.is_set():
-            self._look()
+            self._sample()
             self._over.wait(EVERY)
 
     def end(self) -> None:
         self._over.set()
         self.join()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         found = {one.pid: one for one in map(_read_process, _process_ids()) if one is not None}
         while more := {pid for pid, one in found.items() if one.parent in self._known} - self._known:
             self._known |= more

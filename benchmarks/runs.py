@@ -31,7 +31,7 @@ _Observations = dict[str, list[dict[str, Any]]]
 def write_run(out: Path, events: int) -> int:
     """Write about that many events; return their exact number."""
     few = [_rename_example(history(str(number), EXAMPLE, number), str(number)) for number in range(FEW)]
-    observations = _judged_once(out.with_name(f"{out.name}-few"), few)
+    observations = _judge_each(out.with_name(f"{out.name}-few"), few)
     counts = [int(events * SKEWED)] + WORKERS * [int(events * (1 - SKEWED) / WORKERS)]
     return sum(_write_worker(out, f"gw{number}", count, few, observations) for number, count in enumerate(counts))
 
@@ -41,7 +41,7 @@ def _rename_example(example: History, name: str) -> History:
     return History(example=opened, events=example.events, end=End(example=name, outcome="judged"))
 
 
-def _judged_once(out: Path, few: Sequence[History]) -> _Observations:
+def _judge_each(out: Path, few: Sequence[History]) -> _Observations:
     """Return the judges' observations of each of the few examples, by its name."""
     _write_shard(out, "gw0", few, {})
     watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out)

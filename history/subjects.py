@@ -76,7 +76,7 @@ def subjects_of(event: AnyEvent) -> set[Subject]:
         case Answer():
             return _subjects_in(event.value, set())
         case Fault():
-            return {*_of_fields(event.detail)}
+            return {*_subjects_of_fields(event.detail)}
     return set()
 
 
@@ -89,7 +89,7 @@ def _subjects_in(value: Any, found: set[Subject]) -> set[Subject]:
     match value:
         case dict():
             if not _NAMING.isdisjoint(value):
-                found.update(_of_fields(value))
+                found.update(_subjects_of_fields(value))
             for name, item in value.items():
                 if isinstance(item, _NESTED) and name != "batches":
                     _subjects_in(item, found)
@@ -102,8 +102,8 @@ def _subjects_in(value: Any, found: set[Subject]) -> set[Subject]:
     return found
 
 
-def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
-    yield from _of_topics(fields)
+def _subjects_of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
+    yield from _subjects_of_topics(fields)
     for name in _KINDS.keys() & fields.keys():
         found = (fields[name],) if name in _SINGLE else fields[name] or ()
         yield from (Subject(_KINDS[name], str(one)) for one in found if _is_given(one))
@@ -114,7 +114,7 @@ def _of_fields(fields: dict[str, Any]) -> Iterator[Subject]:
             yield from (Subject("transactional-id" if key_type else "group", key) for key in keys)
 
 
-def _of_topics(fields: dict[str, Any]) -> Iterator[Subject]:
+def _subjects_of_topics(fields: dict[str, Any]) -> Iterator[Subject]:
     match fields:
         case {"topic": {"name": str(topic)} | str(topic), "partition": int(index)}:
             yield partition(topic, index)

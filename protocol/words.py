@@ -56,15 +56,15 @@ def say(value: object) -> str:
         case bytes():
             return _say_bytes(value)
         case Mapping():
-            return _joined([f"{say(name)}: {_inner(item)}" for name, item in value.items()])
+            return _join([f"{say(name)}: {_part_in_words(item)}" for name, item in value.items()])
         case Set():
-            return _joined(sorted(map(_inner, value)))
+            return _join(sorted(map(_part_in_words, value)))
         case _ if type(value).__str__ is not object.__str__:
             return str(value)
         case _ if _names(value):
             return say_fields(value)
         case list() | tuple():
-            return _joined([*map(_inner, value)])
+            return _join([*map(_part_in_words, value)])
         case _:
             return type(value).__name__
 
@@ -91,7 +91,10 @@ def _became(before: object, after: object) -> str:
 def say_fields(value: object) -> str:
     """Return a struct's informative fields by name, first any error."""
     error = {name: say_error(getattr(value, name)) for name in _names(value) if name == "error"}
-    return ", ".join(phrases(error | {name: _inner(item) for name, item in _telling_fields(value)})) or "nothing"
+    return (
+        ", ".join(phrases(error | {name: _part_in_words(item) for name, item in _fields_worth_saying(value)}))
+        or "nothing"
+    )
 
 
 def phrases(fields: Mapping[str, str]) -> list[str]:
@@ -118,7 +121,7 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,;(')}…"
 
 
-def _telling_fields(value: object) -> Iterator[tuple[str, Any]]:
+def _fields_worth_saying(value: object) -> Iterator[tuple[str, Any]]:
     for name in _names(value):
         item = getattr(value, name)
         nothing = item is None or (not isinstance(item, Error) and item in ("", -1)) or item is Error.NONE
@@ -133,7 +136,7 @@ def _names(value: object) -> tuple[str, ...]:
     return value.__struct_fields__ if isinstance(value, msgspec.Struct) else getattr(value, "_fields", ())
 
 
-def _inner(value: object) -> str:
+def _part_in_words(value: object) -> str:
     """Return a part of a value in words, in brackets if it has parts itself."""
     if isinstance(value, list | tuple | Set) and not _names(value):
         text = say(value)
@@ -143,7 +146,7 @@ def _inner(value: object) -> str:
     return say(value)
 
 
-def _joined(items: Iterable[str]) -> str:
+def _join(items: Iterable[str]) -> str:
     """Join items with commas, and equal neighbours into one with a count."""
     counted = [(item, sum(1 for _ in same)) for item, same in groupby(items)]
     words = [item if times == 1 else f"{item} ({times} times)" for item, times in counted]

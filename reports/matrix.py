@@ -221,21 +221,21 @@ def _reported_cell(
     return ReportedCell(
         **msgspec.structs.asdict(cell),
         faults=_count_faults(evidence.faults[key]),
-        evidence=[found["path"] for found in _in_order(evidence.paths[key])],
+        evidence=[found["path"] for found in _sort_by_place(evidence.paths[key])],
         checks=checks,
         replays=ReplayCount(seen=replays[0]["seen"], tries=replays[0]["tries"]) if replays else ReplayCount(),
         shown=[
             *(
                 msgspec.convert(_fields_of(found, Violation), Violation)
-                for found in _in_order(evidence.violations[key])
+                for found in _sort_by_place(evidence.violations[key])
             ),
-            *(_taken_away(one) for one in column.patches if row.id == patch_releases.ROW and not one.held),
+            *(_violation_of_comparison(one) for one in column.patches if row.id == patch_releases.ROW and not one.held),
         ],
         known=_deviations_of(cell, column, evidence.ways[key], deviations),
     )
 
 
-def _taken_away(found: PatchComparison) -> Violation:
+def _violation_of_comparison(found: PatchComparison) -> Violation:
     """Return a failed comparison of patch releases as a violation: the columns show it, and no example does."""
     return Violation(
         case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
@@ -261,7 +261,7 @@ def _fields_of(row: Row, kind: type[msgspec.Struct]) -> dict[str, Any]:
     return {name: row[name] for name in kind.__struct_fields__ if name in row}
 
 
-def _in_order(rows: Sequence[Row]) -> list[Row]:
+def _sort_by_place(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row["place"]))
 
 

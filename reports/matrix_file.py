@@ -58,7 +58,7 @@ def compared_matrix(matrix: Matrix) -> ComparedMatrix:
 
 def read_compared(path: Path) -> ComparedMatrix:
     """Read what a comparison needs. Raises ReportError for a file that is not a matrix, or has another schema."""
-    return _of_our_schema(_read_struct(path, ComparedMatrix), path)
+    return _require_our_schema(_read_struct(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -66,7 +66,7 @@ def read_matrix(path: Path) -> Matrix:
 
     Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form.
     """
-    return _of_our_schema(_read_struct(path, Matrix), path)
+    return _require_our_schema(_read_struct(path, Matrix), path)
 
 
 def read_insights(matrix: Path) -> Insights:
@@ -117,7 +117,7 @@ def _read_struct(path: Path, kind: type[_Struct]) -> _Struct:
 _Matrix = TypeVar("_Matrix", ComparedMatrix, Matrix)
 
 
-def _of_our_schema(found: _Matrix, path: Path) -> _Matrix:
+def _require_our_schema(found: _Matrix, path: Path) -> _Matrix:
     if found.schema != SCHEMA:
         raise ReportError(
             f"{str(path)!r} is of schema {found.schema}, this kit reads {SCHEMA}: use the kit that wrote it, "

@@ -56,7 +56,7 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
         undecided = {
             "wavering": key in waver, **by_kind(excuses[key])._asdict(), "attempts": tried.made, "lost": tried.lost,
         }  # fmt: skip
-        own = _of_cell((version, requirement), case=case, **_NOTHING)
+        own = _row_of_cell((version, requirement), case=case, **_NOTHING)
         rows.append({**own, **found.get(key, {}), **sums[key], **undecided})
     return rows
 
@@ -94,7 +94,7 @@ def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
         troubles[_cell_key(row)].update([row["name"]] if row["name"] else [])
     attempts, hindrances = _attempts_by_cell(sums), _hindrances_by_cell(sums)
     return [
-        _of_cell(
+        _row_of_cell(
             cell, ran=len(ran[cell]), errors=len(errors[cell] | attempts[cell].in_trouble),
             trouble=min(troubles[cell], default=None), attempts=attempts[cell],
             hindrance=min(hindrances[cell], default=""),
@@ -119,7 +119,7 @@ def _hindrances_by_cell(sums: Sums) -> defaultdict[tuple[str, str], set[str]]:
     return found
 
 
-def _of_cell(cell: tuple[str, str], **fields: Any) -> Row:
+def _row_of_cell(cell: tuple[str, str], **fields: Any) -> Row:
     version, requirement = cell
     return {"kafka_version": version, "requirement": requirement, **fields}
 
@@ -129,7 +129,7 @@ def replays(sums: Sums) -> list[Row]:
     found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in sums.get(counts.REPLAY, ()):
         found[_cell_key(row)].update(seen=row["a"], tries=row["b"])
-    return [_of_cell(cell, **count) for cell, count in found.items()]
+    return [_row_of_cell(cell, **count) for cell, count in found.items()]
 
 
 def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
@@ -140,7 +140,7 @@ def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
     for row in sums.get(counts.REPLAY, ()):
         found[_cell_key(row)].update([(0, row["name"])] if row["name"] else [])
     return [
-        _of_cell(cell, path=path, place=place)
+        _row_of_cell(cell, path=path, place=place)
         for cell, named in found.items()
         for place, (_, path) in enumerate(sorted(named)[:most])
     ]
@@ -148,7 +148,7 @@ def paths(observed: Iterable[Row], sums: Sums, most: int) -> list[Row]:
 
 def faults(sums: Sums) -> list[Row]:
     """Count the faults in the examples of each cell: injected, witnessed, healed."""
-    return [_of_cell(_cell_key(row), fault=row["name"], **_fault_counts(row)) for row in sums.get(counts.FAULT, ())]
+    return [_row_of_cell(_cell_key(row), fault=row["name"], **_fault_counts(row)) for row in sums.get(counts.FAULT, ())]
 
 
 def _fault_counts(row: Row) -> dict[str, int]:

@@ -123,7 +123,7 @@ def _rarest_meetings(meetings: Sequence[Meeting], met: Mapping[Meeting, int], tu
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
     """The part of an offer that one example may use. It should bring about the meetings `pair` and `beside`; `first` is
     a fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` are the faults of chains
-    (`_Episode._hits`)."""
+    (`_Episode._draw_hits`)."""
 
     pair: Meeting
     beside: Meeting
@@ -190,20 +190,20 @@ class _Episode:
 
     def steps(self) -> Iterator[Step]:
         """Yield a scene and a look; or work, one or two rounds of faults, each with an end, and a look."""
-        if (scene := self._scene()) is not None:
+        if (scene := self._maybe_scene()) is not None:
             yield from self._draw(scene(self._on))
             yield self._draw(self._offer.looks(self._on))
             return
         yield from self._work(1, 2)
         chain = self._draw(sampled_from(_CHAINS))
-        hits = self._hits(chain)
+        hits = self._draw_hits(chain)
         for _ in range(self._rounds(hits)):
             yield from self._cut_short(hits) if chain == "cut short" else self._disturb(hits)
             yield from self._end()
-        yield from self._meanwhile()
+        yield from self._work_meanwhile()
         yield self._draw(self._offer.looks(self._on))
 
-    def _scene(self) -> About | None:
+    def _maybe_scene(self) -> About | None:
         """Return this episode's scene, in one of `SCENES` episodes while no fault stands; else None."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
@@ -232,7 +232,7 @@ class _Episode:
             if administered and not before:
                 yield self._administration(self._swarm.beside[0])
             if then != "at once" or at == len(hits) - 1:
-                yield from self._meanwhile()
+                yield from self._work_meanwhile()
             successor = "leader" if then == "followed" else "follower"
 
     def _cut_short(self, hits: Sequence[Hit]) -> Iterator[Step]:
@@ -246,11 +246,11 @@ class _Episode:
                 yield self._inject(fault, role, follow=True)
         for _ in range(self._draw(integers(1, 2))):
             yield self._draw(self._offer.stale(self._on))
-        yield from self._meanwhile()
+        yield from self._work_meanwhile()
 
     # --- faults
 
-    def _hits(self, chain: str) -> tuple[Hit, ...]:
+    def _draw_hits(self, chain: str) -> tuple[Hit, ...]:
         """Return one to three faults that can stand together, each with the role that it hits; empty for any role.
 
         In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the
@@ -285,9 +285,9 @@ class _Episode:
         fault = self._draw(offered.drawn)
         if role in offered.kind.roles:
             fault = msgspec.structs.replace(fault, role=role)
-        return Disturb(on=self._around(offered, role), fault=fault, follow=follow)
+        return Disturb(on=self._choose_subject(offered, role), fault=fault, follow=follow)
 
-    def _around(self, offered: FaultKind, role: str) -> str:
+    def _choose_subject(self, offered: FaultKind, role: str) -> str:
         """Return the episode's subject if the fault can be injected there; if it has no role, sometimes another
         subject."""
         elsewhere = self._draw(sampled_from([False, False, False, False, False, True])) and not role
@@ -296,7 +296,7 @@ class _Episode:
 
     # --- between faults
 
-    def _meanwhile(self) -> Iterator[Step]:
+    def _work_meanwhile(self) -> Iterator[Step]:
         """Yield work that changes the log and other work, often with administration."""
         yield self._write()
         yield from self._work(0, 4)
@@ -305,16 +305,16 @@ class _Episode:
             yield from self._work(0, 2)
 
     def _write(self) -> Step:
-        return self._about(self._offer.work[self._draw(sampled_from(self._swarm.writes))])
+        return self._draw_about(self._offer.work[self._draw(sampled_from(self._swarm.writes))])
 
     def _administration(self, kind: str) -> Step:
-        return self._about(self._offer.administration[kind])
+        return self._draw_about(self._offer.administration[kind])
 
     def _work(self, least: int, most: int) -> Iterator[Step]:
         for _ in range(self._draw(integers(least, most))):
-            yield self._about(self._offer.work[self._draw(sampled_from(self._swarm.work))])
+            yield self._draw_about(self._offer.work[self._draw(sampled_from(self._swarm.work))])
 
-    def _about(self, steps: About) -> Step:
+    def _draw_about(self, steps: About) -> Step:
         """Draw a step, mostly about the subject of the episode."""
         elsewhere = self._draw(sampled_from([False, False, False, False, True]))
         on = self._draw(sampled_from(self._offer.subjects)) if elsewhere else self._on
@@ -333,7 +333,7 @@ class _Episode:
             while self._standing > 1:
                 self._standing -= 1
                 yield HealPartly(which=self._draw(integers(0, self._most - 1)))
-                yield from self._meanwhile()
+                yield from self._work_meanwhile()
         if ending != "left":
             self._standing = 0
             yield Heal()

@@ -257,12 +257,12 @@ def decided_scenes(draw: DrawFn, on: str) -> list[steps.Step]:
         do.EndTransaction(producer=producer, commit=commit),
         steps.Disturb(on=on, fault=lost),
         do.Describe(),
-        *draw(lists(_after_the_end(on, producer, commit=commit), min_size=1, max_size=3)),
+        *draw(lists(_requests_after_end(on, producer, commit=commit), min_size=1, max_size=3)),
         steps.Heal(),
     ]
 
 
-def _after_the_end(on: str, producer: do.ProducerName, *, commit: bool) -> SearchStrategy[steps.Step]:
+def _requests_after_end(on: str, producer: do.ProducerName, *, commit: bool) -> SearchStrategy[steps.Step]:
     """Draw requests that follow a transaction's end, including EndTxn with the other outcome."""
     written = builds(do.Write, on=just(on), producer=just(producer))
     asked: list[steps.Step] = [
@@ -284,11 +284,11 @@ def _first_steps() -> SearchStrategy[list[steps.Step]]:
     first = builds(do.Write, on=sampled_from(STRICT), producer=_TRANSACTIONAL, records=integers(1, 3))
     more = lists(builds(do.Write, on=sampled_from(EVERY_PARTITION), producer=_ANY), max_size=2)
     usual: SearchStrategy[list[steps.Step]] = builds(lambda one, others: [one, *others], first, more)
-    near = builds(lambda raised, others: [raised, *others], _near_the_end(), usual)
+    near = builds(lambda raised, others: [raised, *others], _bumps_near_end(), usual)
     return sampled_from([*[usual] * (NEAR_THE_END - 1), near]).flatmap(lambda chosen: chosen)
 
 
-def _near_the_end() -> SearchStrategy[do.RaiseEpoch]:
+def _bumps_near_end() -> SearchStrategy[do.RaiseEpoch]:
     """Draw epoch bumps of the mostly used ids: a few ends or new instances later they get a new producer id."""
     return builds(
         do.RaiseEpoch, producer=sampled_from(["tv2-1", "legacy-1"]), to=integers(LAST_EPOCH - NEAR, LAST_EPOCH)

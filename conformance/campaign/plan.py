@@ -101,7 +101,7 @@ def choose_plan(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
     if known is not None:
         refuse_running(out, known.columns)
     if known is not None and (add or (known.columns_left and known.same_as(wanted))):
-        plan = _gone_on_with(known, wanted)
+        plan = _continue_plan(known, wanted)
         say(
             f"{out}: {len(plan.columns) - len(plan.columns_left)} columns are complete, {len(plan.columns_left)} are left"
         )
@@ -114,7 +114,7 @@ def choose_plan(out: Path, wanted: Plan, *, add: bool, say: Say) -> Plan:
     return plan
 
 
-def _gone_on_with(known: Plan, wanted: Plan) -> Plan:
+def _continue_plan(known: Plan, wanted: Plan) -> Plan:
     names = {column.name for column in known.columns}
     columns = [*known.columns, *(column for column in wanted.columns if column.name not in names)]
     return msgspec.structs.replace(wanted, seed=known.seed, columns=columns)

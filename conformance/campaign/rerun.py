@@ -86,7 +86,7 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
         )
     latest = max(headers, key=lambda header: header.run)
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
-    wanted += [ALL_THAT_SEE_IT] if _seen_by_others(label, rows, shards) else []
+    wanted += [ALL_THAT_SEE_IT] if _other_check_saw(label, rows, shards) else []
     return ColumnRun(
         name=label,
         selection=latest.column.selection,
@@ -94,7 +94,7 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan
     )
 
 
-def _seen_by_others(label: str, rows: Collection[str], shards: Sequence[Shard]) -> bool:
+def _other_check_saw(label: str, rows: Collection[str], shards: Sequence[Shard]) -> bool:
     """True if a check that sees one of the rows on its way only found a violation of it."""
     lines = [
         line
@@ -118,7 +118,7 @@ def seen_again(
     return [
         again
         for (label, row), cases in rows
-        for again in _row_again(label, row, [case.case for case in cases], _lines_of_run(runs[label], shards))
+        for again in _cases_to_rerun(label, row, [case.case for case in cases], _lines_of_run(runs[label], shards))
     ]
 
 
@@ -127,7 +127,7 @@ def _lines_of_run(run: str, shards: Sequence[Shard]) -> list[CheckLine | Observa
     return [line for shard in own for line in shard.lines if isinstance(line, CheckLine | ObservationLine)]
 
 
-def _row_again(
+def _cases_to_rerun(
     label: str, row: str, cases: Sequence[str], lines: Sequence[CheckLine | ObservationLine]
 ) -> Iterator[CaseRerun]:
     observed = [line for line in lines if isinstance(line, ObservationLine) and line.requirement == row]

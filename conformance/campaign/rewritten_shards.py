@@ -50,11 +50,11 @@ class _Rewriting:
         if isinstance(line, Header):
             yield _with_changes(line, rows=self._rows(), checks=checks_by_row())
         elif isinstance(line, ObservationLine | ExampleLine) and line.example in self.again:
-            yield from self._now(line)
+            yield from self._current_observations(line)
         elif not isinstance(line, Footer):
             yield line
 
-    def _now(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
+    def _current_observations(self, line: ObservationLine | ExampleLine) -> Iterator[AnyShardLine]:
         """Yield the current judges' observations, all at the first line of an example, since its own line may be cut
         off."""
         found = self.again[line.example]

@@ -56,27 +56,27 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def is_shown_by(self, deeds: Sequence[str]) -> bool:
         """True if a schedule with these deeds has everything that the entry requires."""
-        return _in_order(self.takes, deeds) and (not self.meets or any(_at_once(self.meets, deeds)))
+        return _occur_in_order(self.takes, deeds) and (not self.meets or any(_at_once(self.meets, deeds)))
 
     def foresees(self, deeds: Sequence[str]) -> bool:
         """True if the entry requires every fault among these deeds, so that a schedule shrunk to them has its shape."""
         wanted = [deed for group in (*self.takes, *self.meets) for deed in group]
         faults = [deed for deed in deeds if schedule_words().stands(deed)]
-        return not wanted or all(any(_is(deed, one) for one in wanted) for deed in faults)
+        return not wanted or all(any(_matches_deed(deed, one) for one in wanted) for deed in faults)
 
 
 # --- what a schedule has
 
 
-def _is(deed: str, wanted: str) -> bool:
+def _matches_deed(deed: str, wanted: str) -> bool:
     """True if a deed is the wanted one. A step without a role, and a fault with the role `any`, match each role."""
     name, _, role = wanted.partition(" ")
     return deed == wanted or (role in ("", ANY) and deed.partition(" ")[0] == name)
 
 
-def _in_order(groups: Iterable[Iterable[str]], deeds: Sequence[str]) -> bool:
+def _occur_in_order(groups: Iterable[Iterable[str]], deeds: Sequence[str]) -> bool:
     left = iter(deeds)
-    return all(any(_is(deed, wanted) for deed in left for wanted in group) for group in groups)
+    return all(any(_matches_deed(deed, wanted) for deed in left for wanted in group) for group in groups)
 
 
 def _at_once(groups: Sequence[Sequence[str]], deeds: Sequence[str]) -> Iterator[bool]:
@@ -84,14 +84,14 @@ def _at_once(groups: Sequence[Sequence[str]], deeds: Sequence[str]) -> Iterator[
     standing: list[str] = []
     for deed in deeds:
         if deed.startswith(HEALED):
-            standing = _without(standing, deed.removeprefix(HEALED))
+            standing = _remove_first(standing, deed.removeprefix(HEALED))
             continue
-        yield all(any(_is(one, wanted) for one in (*standing, deed) for wanted in group) for group in groups)
+        yield all(any(_matches_deed(one, wanted) for one in (*standing, deed) for wanted in group) for group in groups)
         if schedule_words().stands(deed):
             standing.append(deed)
 
 
-def _without(standing: Sequence[str], healed: str) -> list[str]:
+def _remove_first(standing: Sequence[str], healed: str) -> list[str]:
     place = standing.index(healed) if healed in standing else len(standing)
     return [*standing[:place], *standing[place + 1 :]]
 
@@ -119,8 +119,9 @@ def load_deviations(catalogue: Catalogue, *own: Traversable) -> list[Deviation]:
             raise CatalogueError(f"{place}: {entry.requirement}: {error}") from error
     for (earlier, one), (place, other) in combinations(found, 2):
         if _overlap(one, other):
+            shared = _shared_cases(one, other)
             raise CatalogueError(
-                f"{place}: {other.requirement}: the entry overlaps that of {earlier}: both are about {_in_both(one, other)}, "
+                f"{place}: {other.requirement}: the entry overlaps that of {earlier}: both are about {shared}, "
                 "and each schedule of one is a schedule of the other; narrow `versions`, `cases`, `says`, `takes` or `meets`, "
                 "or join the two"
             )
@@ -232,5 +233,5 @@ def _includes(wide: Deviation, narrow: Deviation) -> bool:
     )
 
 
-def _in_both(one: Deviation, other: Deviation) -> str:
+def _shared_cases(one: Deviation, other: Deviation) -> str:
     return f"{one.requirement} {', '.join(sorted(set(one.cases) & set(other.cases)))}"

@@ -33,7 +33,7 @@ FLOORS: dict[str, Floor] = msgspec.convert(
 
 def floor_of(row: Requirement, case: str = "") -> Floor:
     """Return the floor of a row's case: that of the case's kind, or else the row's, with overrides by case and row."""
-    own = _own(row, case)
+    own = _case_of_row(row, case)
     floor = FLOORS[kind_of(row, case)]
     inputs = (own and own.inputs) or row.inputs
     return msgspec.structs.replace(
@@ -46,7 +46,7 @@ def floor_of(row: Requirement, case: str = "") -> Floor:
 
 def kind_of(row: Requirement, case: str) -> Kind:
     """Return the kind of a row's case: its own, or else the row's."""
-    own = _own(row, case)
+    own = _case_of_row(row, case)
     return (own and own.kind) or row.kind
 
 
@@ -60,7 +60,7 @@ def by_situation(row: Requirement, case: str) -> bool:
     return kind_of(row, case) == "property"
 
 
-def _own(row: Requirement, case: str) -> Case | None:
+def _case_of_row(row: Requirement, case: str) -> Case | None:
     return next((one for one in row.cases if one.id == case), None)
 
 

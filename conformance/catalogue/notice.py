@@ -31,11 +31,11 @@ def _on_one_line(text: str) -> str:
 
 def kind_of_loss(row: str) -> str:
     """Return what can be lost if this row is broken; empty for a row of another catalogue."""
-    fitting = [name for name in _losses() if fnmatchcase(row, name)]
-    return _losses()[max(fitting, key=lambda name: ("*" not in name, len(name)))] if fitting else ""
+    fitting = [name for name in _words_by_row() if fnmatchcase(row, name)]
+    return _words_by_row()[max(fitting, key=lambda name: ("*" not in name, len(name)))] if fitting else ""
 
 
 @cache
-def _losses() -> dict[str, str]:
+def _words_by_row() -> dict[str, str]:
     table = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))
     return {name: entry["words"] for entry in table["notice"] for name in entry["rows"]}

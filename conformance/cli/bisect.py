@@ -265,7 +265,7 @@ def bisect(
         run_columns(folder, plan, at_once=2, command=own.pytest, file=BISECT)
 
     with progress_apart(form):
-        search = Bisect(row, _in_order(row, releases, builds, own), folder, options)
+        search = Bisect(row, _sort_columns(row, releases, builds, own), folder, options)
         try:
             seen = search.search(search.versions if every else _anchor_columns(search.versions), run)
         except KeyboardInterrupt:
@@ -308,7 +308,9 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
     selection: list[str]
 
 
-def _in_order(row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means) -> list[WantedColumn]:
+def _sort_columns(
+    row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means
+) -> list[WantedColumn]:
     """Sort all columns by their versions; leave out builds whose place is not known, and print the reason."""
     if builds:
         means.prepare(())

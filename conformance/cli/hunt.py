@@ -109,10 +109,10 @@ class Hunter:
         for one in self.hunt.rounds:
             if not one.ended:
                 self._conclude(one)
-        self._replay_what_waits()
+        self._replay_waiting_findings()
         while self._minutes_left >= FEWEST_MINUTES and self._in_trouble < MOST_IN_TROUBLE:
             self._round()
-            self._replay_what_waits()
+            self._replay_waiting_findings()
 
     @property
     def code(self) -> int:
@@ -194,7 +194,7 @@ class Hunter:
 
     # --- replays
 
-    def _replay_what_waits(self) -> None:
+    def _replay_waiting_findings(self) -> None:
         while self._minutes_left > 0 and (wanted := to_confirm(self.hunt)[: workers()]):
             self._replay(wanted)
         while self._may_search and (wanted := to_search(self.hunt, self._releases)[: workers()]):

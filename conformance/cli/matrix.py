@@ -272,7 +272,7 @@ def _print_plan(asked: MatrixOptions, command: Sequence[str]) -> int:
     clocks = [0.0] * asked.at_once
     for column in asked.columns.runs:
         each = ["-vvv", "-n", str(max(1, workers() // asked.at_once))]
-        lines = _listed(asked.rest, column, [*command, *each]).splitlines()
+        lines = _list_tests(asked.rest, column, [*command, *each]).splitlines()
         shown = [line for line in lines[lines.index(HEAD) :] if line and " collected" not in line]
         print_progress("\n".join([f"column {column.name}", *shown]))
         lasts = [
@@ -285,10 +285,10 @@ def _print_plan(asked: MatrixOptions, command: Sequence[str]) -> int:
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
-    _listed(rest, columns[0], [*command, "-q"])
+    _list_tests(rest, columns[0], [*command, "-q"])
 
 
-def _listed(rest: Sequence[str], column: ColumnRun, command: Sequence[str]) -> str:
+def _list_tests(rest: Sequence[str], column: ColumnRun, command: Sequence[str]) -> str:
     """Return what pytest lists for a column. Raises WrongUse for options that it refuses."""
     if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")

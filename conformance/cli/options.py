@@ -111,14 +111,14 @@ def choose(
     )
     homes = [home for home in os.environ.get(environment_variable("KAFKA_HOME"), "").split(os.pathsep) if home]
     return Chosen(
-        _without_repeats(kafka_version or _words_of("KAFKA_VERSION")),
-        _without_repeats(kafka_image or _words_of("KAFKA_IMAGE")),
+        _without_repeats(kafka_version or _values_in_environment("KAFKA_VERSION")),
+        _without_repeats(kafka_image or _values_in_environment("KAFKA_IMAGE")),
         _without_repeats(kafka_home or homes),
         overrides,
     )
 
 
-def _words_of(option: str) -> list[str]:
+def _values_in_environment(option: str) -> list[str]:
     return os.environ.get(environment_variable(option), "").replace(",", " ").split()
 
 

@@ -107,7 +107,7 @@ def rejudge_stored(out: str, spark: str, shards: Path | None, form: Form) -> int
     """
     if "://" not in out and not Path(out, "shards").is_dir():
         raise WrongUse(f"{out} has no shards/: give the directory that was --conformance-out")
-    if shards and (wrong := _not_there(shards, spark)):
+    if shards and (wrong := _why_unwritable(shards, spark)):
         raise WrongUse(wrong)
     changed = list(_in_spark(out, spark) if spark else _rejudge_here(Path(out), shards))
     if form == "json":
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_command(rejudge_stored, sys.argv[1:] if arguments is None else arguments, f"{COMMAND} rejudge")
 
 
-def _not_there(folder: Path, spark: str | None) -> str:
+def _why_unwritable(folder: Path, spark: str | None) -> str:
     """Return the reason why new shards can't be written to `folder`; empty if they can."""
     if spark:
         return f"--shards {folder} goes without --spark: whole shards are written in this process only"

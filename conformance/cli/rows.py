@@ -102,7 +102,7 @@ def rows(
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in wanted], indent=2))
     elif row and len(wanted) == 1:
-        click.echo("\n".join(_all_about(wanted[0])))
+        click.echo("\n".join(_describe_row(wanted[0])))
     else:
         _show_lines(list(_list_rows(wanted)))
 
@@ -169,7 +169,7 @@ def _list_rows(wanted: Sequence[Requirement]) -> Iterator[str]:
     yield f"{len(wanted)} rows, {untested} of them without a check"
 
 
-def _all_about(row: Requirement) -> Iterator[str]:
+def _describe_row(row: Requirement) -> Iterator[str]:
     yield f"{row.id}  {row.title}"
     yield f"{row.level}, {row.priority}, {row.kind}; {row.family}; source: {row.section}"
     yield ""

@@ -182,7 +182,7 @@ class Storm:
     def _line(self, cycle: Cycle, count: int) -> str:
         text = f"{self.cycle_count}/{count} {cycle.fault} of the {cycle.role}: {cycle.ending}"
         if cycle.injected is not None and cycle.ending == "healed":
-            text += f", shown in {_shown_in(cycle.injected):.1f} s, whole in {cycle.injected.heal_seconds:.1f} s"
+            text += f", shown in {_seconds_to_show(cycle.injected):.1f} s, whole in {cycle.injected.heal_seconds:.1f} s"
         if cycle.ending == "skipped":
             text += f" ({_first_line(cycle.reason)})"
         elif cycle.reason:
@@ -210,7 +210,7 @@ def _cycle_of_step(plan: Plan, step: Injected | Skipped) -> Cycle:
     if isinstance(step, Skipped):
         return Cycle(fault=step.fault, role=step.role, ending="skipped", reason=step.reason)
     if not step.met:
-        reason = _with_drawn(plan, f"nothing followed within {step.consequence_seconds:.0f} s")
+        reason = _insert_plan(plan, f"nothing followed within {step.consequence_seconds:.0f} s")
         return Cycle(fault=step.fault, role=step.role, ending="no consequence", injected=step, reason=reason)
     return Cycle(fault=step.fault, role=step.role, ending="healed", injected=step)
 
@@ -221,11 +221,11 @@ def _cycle_in_trouble(plan: Plan, ending: Ending, trouble: Exception) -> Cycle:
         fault=" beside ".join(fault.name for fault in faults),
         role=" beside ".join(fault.role for fault in faults),
         ending=ending,
-        reason=_with_drawn(plan, f"{type(trouble).__name__}: {trouble}"),
+        reason=_insert_plan(plan, f"{type(trouble).__name__}: {trouble}"),
     )
 
 
-def _with_drawn(plan: Plan, text: str) -> str:
+def _insert_plan(plan: Plan, text: str) -> str:
     """Return the text with the drawn plan after its first line; the nodes' states and logs follow."""
     first, _, states = text.partition("\n")
     return f"{first}\ndrawn: {msgspec.json.encode(plan).decode()}\n{states}"
@@ -270,7 +270,10 @@ def _fault_row(fault: str, cycles: list[Cycle]) -> str:
         len(cycles) - endings["skipped"],
         *(endings[e] for e in ("unwitnessed", "no consequence", "unhealed", "error", "skipped")),
     ]
-    times = [_median_text([_shown_in(one) for one in healed]), _median_text([one.heal_seconds for one in healed])]
+    times = [
+        _median_text([_seconds_to_show(one) for one in healed]),
+        _median_text([one.heal_seconds for one in healed]),
+    ]
     return f"| {fault} | " + " | ".join([*map(str, counts), *times]) + " |"
 
 
@@ -292,7 +295,7 @@ def _total_lines(storm: Storm) -> list[str]:
     ]
 
 
-def _shown_in(injected: Injected) -> float:
+def _seconds_to_show(injected: Injected) -> float:
     return injected.inject_seconds + injected.witness_seconds + injected.consequence_seconds
 
 

@@ -87,7 +87,7 @@ class Bench:
         clients: dict[ClientKey, NodeClient] | None = None,
     ) -> None:
         self.tape = tape
-        self.processes = Processes(tape, self._live)
+        self.processes = Processes(tape, self._require_cluster)
         self.wait = Waiting(tape, cluster)
         self.column = column
         self.members = {member.name: member for member in members}
@@ -182,14 +182,16 @@ class Bench:
     ) -> Consumer:
         """Return a kafka-python consumer that bootstraps from these brokers (by default all) and is closed with the
         bench. Not for checks that are judged again by running them."""
-        self._consumers.append(self._live().consumer(name, brokers or self.brokers, self.tape, group, rack))
+        self._consumers.append(self._require_cluster().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
     def producer(
         self, name: str, transactional_id: str | None = None, brokers: Sequence[str] = ()
     ) -> KafkaPythonProducer:
         """Return a kafka-python producer, like `consumer`. Raises ProducerTrouble if none of the brokers answers."""
-        self._producers.append(self._live().producer(name, brokers or self.brokers, self.tape, transactional_id))
+        self._producers.append(
+            self._require_cluster().producer(name, brokers or self.brokers, self.tape, transactional_id)
+        )
         return self._producers[-1]
 
     def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -204,7 +206,7 @@ class Bench:
         return f"{prefix}-{self.tape.example.example}-{self._names}"
 
     def now(self) -> Moment:
-        return self.tape.call("kit", "now", {}, Moment, lambda: self._live().now())
+        return self.tape.call("kit", "now", {}, Moment, lambda: self._require_cluster().now())
 
     def eventually(
         self,
@@ -293,7 +295,7 @@ class Bench:
 
         def read() -> File:
             try:
-                return File(self._live().node(name).read_file(path))
+                return File(self._require_cluster().node(name).read_file(path))
             except FileNotFoundError:
                 return File(None)
 
@@ -303,30 +305,30 @@ class Bench:
         """Return the attributes of a node's MBean, on a topology with `metrics`; None if it has no such MBean."""
 
         def read() -> Metric:
-            return Metric(metrics.find(self._live().container(name), metric))
+            return Metric(metrics.find(self._require_cluster().container(name), metric))
 
         return self.tape.call(name, "metric", {"metric": metric}, Metric, read).attributes
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""
         wanted = ReadDisks(list(hosts), [list(names) for names in hosts.values()])
-        return self._read("cluster", wanted, lambda: self._live().replicas(hosts))
+        return self._read("cluster", wanted, lambda: self._require_cluster().replicas(hosts))
 
     def disk(self, name: str, partition: str) -> Disk:
         """Return a broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
-        return Disk(self.tape, name, partition, lambda: self._live().container(name))
+        return Disk(self.tape, name, partition, lambda: self._require_cluster().container(name))
 
     def registration_on_disk(self, controller: str, topic: Topic, index: int) -> Word:
         """Return a controller's registration of a partition, read from its log on disk; no broker needs to be running."""
         wanted = ReadWord(topic.name, index)
         return self._read(
-            controller, wanted, lambda: latest_registration(self._live().container(controller), topic, index)
+            controller, wanted, lambda: latest_registration(self._require_cluster().container(controller), topic, index)
         )
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         """Return all registrations of partitions committed in the controllers' logs on disk."""
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
-        return self._read("cluster", wanted, lambda: self._live().registrations(partitions))
+        return self._read("cluster", wanted, lambda: self._require_cluster().registrations(partitions))
 
     def _read(self, node: str, wanted: Operation[T], read: Callable[[], T]) -> T:
         answer: type[T] = wanted.answer
@@ -337,12 +339,12 @@ class Bench:
         ``kafka-group-coordinator``, from the first jar among `artifacts` that has it."""
 
         def decode() -> T:
-            return msgspec.convert(self._live().message(message, artifacts).decode(data, version), into)
+            return msgspec.convert(self._require_cluster().message(message, artifacts).decode(data, version), into)
 
         request = {"message": message, "version": version, "data": data.hex()}
         return self.tape.call("kit", "decode", request, into, decode)
 
-    def _live(self) -> Cluster:
+    def _require_cluster(self) -> Cluster:
         if self._cluster is None:
             raise KitError("a stored history has no cluster")
         return self._cluster

@@ -65,11 +65,11 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     history = bench.tape.history
     calm = is_calm(history.events)
     return msgspec.structs.replace(
-        outcome, observations=[_situated(history, one, calm) for one in outcome.observations]
+        outcome, observations=[_add_situation(history, one, calm) for one in outcome.observations]
     )
 
 
-def _situated(history: History, one: Observation, calm: bool) -> Observation:
+def _add_situation(history: History, one: Observation, calm: bool) -> Observation:
     """Return the observation with its situation, or marked calm if no fault was witnessed; scenarios disturb by
     themselves."""
     if not calm:
@@ -97,10 +97,10 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                     )
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked feature levels itself.
-                found = _unless_asleep(bench, [_observation(check, bench, claim)], excuses)
+                found = _excuse_host_sleep(bench, [_observation(check, bench, claim)], excuses)
                 observations += applicable_claims(found, facts := Facts(version=bench.column.version))
-                excuses += _left_out(found, facts)
-        _came_to_rest(check, bench)
+                excuses += _count_inapplicable(found, facts)
+        _require_rest(check, bench)
     except KitError as error:
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):
@@ -111,7 +111,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
     return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
 
 
-def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
+def _excuse_host_sleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
     """Return the observations minus violations that show a session or transaction which ended while the host slept:
     these are excused."""
     asleep = [one for one in find_proofs(found) if ended_while_asleep(bench, one.events)]
@@ -119,7 +119,7 @@ def _unless_asleep(bench: Bench, found: list[Observation], excuses: Excuses) -> 
     return [one for one in found if one not in asleep]
 
 
-def _came_to_rest(check: Check, bench: Bench) -> None:
+def _require_rest(check: Check, bench: Bench) -> None:
     events = bench.tape.history.events
     if check.rest and not any(isinstance(event, Premise) and event.what == check.rest for event in events):
         raise KitError(f"{check.id} ended without the premise {check.rest!r}: its judges saw no final state")
@@ -138,7 +138,7 @@ def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
     return [one for one in own if id(one) in kept or one.excuse == INAPPLICABLE.name]
 
 
-def _left_out(found: list[Observation], facts: Facts) -> Excuses:
+def _count_inapplicable(found: list[Observation], facts: Facts) -> Excuses:
     """Count the violations of cases that do not apply to the column: they prove nothing, as it never promised that."""
     broken = find_proofs(found)
     kept = {id(one) for one in applicable_claims(broken, facts)}
@@ -159,7 +159,7 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
     """Judge the history of a healed example; return what applies to the column."""
     with spending("judge"):
         found = judge_apart(judges, history)
-    left_out = _applicable_excuses(_left_out(found.observations, facts), facts)
+    left_out = _applicable_excuses(_count_inapplicable(found.observations, facts), facts)
     excuses = [*applicable_claims(found.excuses, facts), *left_out]
     return Judged(applicable_claims(found.observations, facts), excuses, found.raised)
 
@@ -249,11 +249,11 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, 
         example=example.example,
         inputs=canonical_text(example.inputs),
         events=shown_by,
-        lived=_lived_through(bench, shown_by or [bench.tape.newest_answer()]),
+        lived=_faults_lived_through(bench, shown_by or [bench.tape.newest_answer()]),
     )
 
 
-def _lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
+def _faults_lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     """Return the faults by which the subjects of these events had changed.
 
     A stored tape holds the whole example from the start, so later events are left out by number.

@@ -72,7 +72,7 @@ class StepExecutor(ABC, Generic[S]):
 
     def _run_or_leave_out(self, step: Step) -> Unhealed | None:
         try:
-            return self._left_unhealed(lambda: self.run(step))
+            return self._catch_unhealed(lambda: self.run(step))
         except (Unavailable, Stuck, Absent) as reason:
             self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
             # Another fault that still stands may keep the cluster from doing its part.
@@ -80,7 +80,7 @@ class StepExecutor(ABC, Generic[S]):
                 self.bench.explain(reason)
             return None
 
-    def _left_unhealed(self, act: Callable[[], None]) -> Unhealed | None:
+    def _catch_unhealed(self, act: Callable[[], None]) -> Unhealed | None:
         try:
             act()
         except Unhealed as unhealed:
@@ -185,7 +185,7 @@ class StepExecutor(ABC, Generic[S]):
         heal, after reading everything that shows the judges whether Kafka is to blame. If merely the time to heal ran
         out, Unhealed is raised at once: faults may still show, and transactions may be open.
         """
-        unhealed = self._unhealed or self._left_unhealed(lambda: self.run(Heal()))
+        unhealed = self._unhealed or self._catch_unhealed(lambda: self.run(Heal()))
         if unhealed is not None and ran_out_of_time(unhealed):
             raise unhealed
         self.after_fault()

@@ -41,11 +41,11 @@ class Faults:
         Raises Unavailable if nothing was done, and Unwitnessed if the fault was undone.
         """
         about = self._target.about(topic, index) if self._target is not None and topic is not None else None
-        return self._record("inject", fault, lambda: self._live().inject(fault, about, follow=follow))
+        return self._record("inject", fault, lambda: self._require_injector().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
         """Heal the fault; wait until it is gone and, if no other stands, the cluster is healthy. Raises Unhealed."""
-        return self._record("heal", fault, lambda: self._live().heal(fault))
+        return self._record("heal", fault, lambda: self._require_injector().heal(fault))
 
     @contextmanager
     def standing_fault(self, fault: Fault) -> Iterator[Injected]:
@@ -58,7 +58,7 @@ class Faults:
 
     def heal_all(self) -> None:
         """Heal all faults that a check left standing. Raises Unhealed."""
-        self._live().heal_all()
+        self._require_injector().heal_all()
 
     @property
     def any_standing(self) -> bool:
@@ -76,7 +76,7 @@ class Faults:
     def _record(self, act: str, fault: Fault, do: Callable[[], Injected]) -> Injected:
         return self._tape.call(CLUSTER, act, msgspec.to_builtins(fault), Injected, do)
 
-    def _live(self) -> Injector:
+    def _require_injector(self) -> Injector:
         if self._injector is None:
             raise KitError("a stored history has no cluster")
         return self._injector

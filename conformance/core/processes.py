@@ -63,7 +63,7 @@ class Processes:
 
     def terminate(self, name: str) -> ActionResult:
         """Begin a controlled shutdown without waiting for its end; `stop` waits for it."""
-        return self._act("terminate", name, lambda: self._live().node(name).terminate())
+        return self._record_action("terminate", name, lambda: self._live().node(name).terminate())
 
     def pause(self, name: str, role: str = "") -> ActionResult:
         """Freeze the node: its connections stay open, and nothing is answered."""
@@ -71,11 +71,11 @@ class Processes:
 
     def resume(self, name: str) -> ActionResult:
         """Resume a frozen node."""
-        return self._mend("resume", name, Freeze(role=name))
+        return self._heal_process("resume", name, Freeze(role=name))
 
     def start(self, name: str) -> ActionResult:
         """Start a node that was killed or stopped; it is running then, not yet ready."""
-        return self._mend("start", name, Kill(role=name))
+        return self._heal_process("start", name, Kill(role=name))
 
     @contextmanager
     def down(self, name: str, role: str = "") -> Iterator[ActionResult]:
@@ -101,7 +101,7 @@ class Processes:
     def _break(self, fault: ProcessFault, action: str, name: str) -> ActionResult:
         """Inject the fault into the named node, as a call `action` on the tape."""
         self._inject(fault, name)
-        done = self._act(action, name, lambda: fault.act(self._live().node(name)))
+        done = self._record_action(action, name, lambda: fault.act(self._live().node(name)))
         self._witness(fault, name, done.state)
         return done
 
@@ -114,18 +114,18 @@ class Processes:
             raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
         record_fault(self._tape, fault, "witness", node=name, detail={"state": state})
 
-    def _mend(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
+    def _heal_process(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
         """Heal the node's recorded fault, else `usual`, the kind that an earlier example or shared rig leaves
         behind."""
         fault = self._broken.get(name, usual)
-        done = self._act(action, name, lambda: fault.undo(self._live().node(name)))
+        done = self._record_action(action, name, lambda: fault.undo(self._live().node(name)))
         if done.state != "running":
             raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
         self._broken.pop(name, None)
         record_fault(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
         return done
 
-    def _act(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:
+    def _record_action(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:
         def act() -> ActionResult:
             do()
             node = self._live().node(name)

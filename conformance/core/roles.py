@@ -59,9 +59,9 @@ class Roles:
 
         Does not wait for elections, so that a fault can come in the middle of one.
         """
-        self._look()
+        self._newest_metadata()
 
-    def _look(self) -> dict[str, PartitionMetadata | None]:
+    def _newest_metadata(self) -> dict[str, PartitionMetadata | None]:
         """Return each partition at its newest leader epoch, by one request per broker."""
         widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
@@ -70,7 +70,7 @@ class Roles:
     @contextmanager
     def one_look(self) -> Iterator[None]:
         """Answer from one look at all partitions within the block; only leaderless ones are looked up again."""
-        self._looked = self._look()
+        self._looked = self._newest_metadata()
         try:
             yield
         finally:
@@ -108,7 +108,7 @@ class Roles:
 
     def leaderless(self) -> list[str]:
         """Return the partitions without a leader although an in-sync replica runs with its directory online."""
-        return [on for on, newest in self._look().items() if self._lacks_leader(newest)]
+        return [on for on, newest in self._newest_metadata().items() if self._lacks_leader(newest)]
 
     def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
         if newest is None or (newest.leader >= 0 and self.is_running(newest.leader)):
@@ -142,14 +142,16 @@ class Roles:
             return self._bench.eventually(
                 lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1, due=None
             )
-        self._leaderless |= {on} | {one for one, newest in self._look().items() if self._acting(newest) is None}
+        self._leaderless |= {on} | {
+            one for one, newest in self._newest_metadata().items() if self._if_leader_runs(newest) is None
+        }
         return None
 
     def _newest(self, on: str) -> PartitionMetadata | None:
-        newest = self._acting(self._looked[on]) if self._looked is not None else None
-        return newest or self._acting(self._views[on].newest(besides=self.down))
+        newest = self._if_leader_runs(self._looked[on]) if self._looked is not None else None
+        return newest or self._if_leader_runs(self._views[on].newest(besides=self.down))
 
-    def _acting(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
+    def _if_leader_runs(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
         """Return the partition if its leader runs, else None."""
         return newest if newest is not None and newest.leader >= 0 and self.is_running(newest.leader) else None
 

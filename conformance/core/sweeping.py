@@ -109,14 +109,16 @@ def questions_of_turn(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Q
     """Yield each question with each of its brokers: the leader of the turn's partition, or the group's coordinator, and
     another broker. Raises Absent if a partition has no leader."""
     states = _partition_states(bench, swept)
-    nodes = _and_another(bench, states[turn % len(states)].leader, turn)
+    nodes = _with_another_broker(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
-    yield from _offered_questions(_of_partitions(bench, swept.partitions, states, starts), nodes)
+    yield from _offered_questions(_partition_questions(bench, swept.partitions, states, starts), nodes)
     if swept.group is not None:
         coordinator = nodes[0].find_coordinator(swept.group)
         if coordinator.error is Error.NONE:
             yield from _offered_questions([_coordinators_question(swept.group)], nodes)
-            yield from _offered_questions(_of_group(swept), _and_another(bench, coordinator.node_id, turn))
+            yield from _offered_questions(
+                _group_questions(swept), _with_another_broker(bench, coordinator.node_id, turn)
+            )
 
 
 def _offered_questions(
@@ -145,7 +147,7 @@ def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[
     return [max(0, found.get((topic.name, index), 0)) for topic, index in partitions]
 
 
-def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
+def _with_another_broker(bench: Bench, id: int, turn: int) -> list[NodeClient]:
     """Return a broker and, depending on the turn, one other."""
     others = [name for name in bench.brokers if bench.id_of(name) != id]
     return [bench.node(id), bench.node(others[turn % len(others)])]
@@ -154,7 +156,7 @@ def _and_another(bench: Bench, id: int, turn: int) -> list[NodeClient]:
 # --- questions
 
 
-def _of_partitions(
+def _partition_questions(
     bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
 ) -> list[Question]:
     """Return the questions about partitions. `starts` are their fetch offsets. Fetch versions below 4, which
@@ -213,18 +215,18 @@ def _coordinators_question(group: str) -> Question:
     return Question(
         "FindCoordinator",
         lambda node, items, version: node.find_coordinator_many(items, version=version),
-        [group, _no_such(group)],
+        [group, _missing_name(group)],
         together_from=COORDINATOR_KEYS_FROM,
     )
 
 
-def _of_group(swept: Swept) -> list[Question]:
+def _group_questions(swept: Swept) -> list[Question]:
     """Return the questions about a group. Version 0 of OffsetFetch is offered up to 3.9 and was never supported in
     KRaft.
     """
     group = str(swept.group)
-    unknown = _topic_of(_no_such(group))
-    groups = [group, _no_such(group)]
+    unknown = _topic_of(_missing_name(group))
+    groups = [group, _missing_name(group)]
     return [
         Question(
             "OffsetFetch",
@@ -242,10 +244,10 @@ def _of_group(swept: Swept) -> list[Question]:
 
 
 def _unknown_topic(bench: Bench) -> Topic:
-    return _topic_of(_no_such(bench.tape.example.example))
+    return _topic_of(_missing_name(bench.tape.example.example))
 
 
-def _no_such(name: str) -> str:
+def _missing_name(name: str) -> str:
     return f"no-such-{name}"
 
 

@@ -78,7 +78,7 @@ def adapt_topology(
 ) -> Topology:
     """Return a topology adapted to this version, with the user's feature levels and settings."""
     if topology.name == GROUPS.name:
-        topology = _speaking_the_consumer_protocol(version)
+        topology = _with_consumer_protocol(version)
     if topology.name == LOG_DIRECTORIES.name and re.match(r"3\.[0-6]\b", version):
         topology = QUICK_CLUSTER
     return msgspec.structs.replace(
@@ -98,7 +98,7 @@ def set_by_the_kit(setting: str) -> str:
     return places[0] if places else ""
 
 
-def _speaking_the_consumer_protocol(version: str) -> Topology:
+def _with_consumer_protocol(version: str) -> Topology:
     if not re.match(r"3\.[789]\b", version):
         return COMBINED
     opted_in = {**_OPTED_IN, **(_OPTED_IN_3_7 if version.startswith("3.7.") else {})}

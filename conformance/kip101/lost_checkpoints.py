@@ -137,7 +137,7 @@ def epochs_are_learnt_from_new_batches(
     disk.lose_epochs()
     met = mark is not None and RECORDS < mark <= held.log_end == len(written)
     yield premise(met, f"{id} stopped with {len(written)} committed records: log end {held.log_end}, {mark=}")
-    leader = partition.wait_until(lambda: _led_among(partition, others), f"a leader, and an ISR without {id}")
+    leader = partition.wait_until(lambda: _leader_among(partition, others), f"a leader, and an ISR without {id}")
     written += partition.write_acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
     partition.start(id)
     partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
@@ -146,7 +146,7 @@ def epochs_are_learnt_from_new_batches(
     at_rest(partition)
 
 
-def _led_among(partition: Crashing, ids: set[int]) -> int | None:
+def _leader_among(partition: Crashing, ids: set[int]) -> int | None:
     """Return the leader once these replicas form the ISR, else None."""
     return next((id for id in sorted(ids) if partition.state_if_led_by(id, isr=ids)), None)
 

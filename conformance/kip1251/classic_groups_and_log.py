@@ -55,14 +55,14 @@ class Lone:
 
 def as_logged(lone: Lone, case: str) -> Claims:
     """Check that the group's description at rest matches its newest record."""
-    shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _rests)
+    shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _is_at_rest)
     held = logged is not None and logged.is_described_by(shown)
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
     detail = f"the member joined at generation {lone.member.generation}; the log has {say(logged)}"
     yield held_if(held and answered, shown, case=case, detail=detail)
 
 
-def _rests(shown: ClassicGroup) -> bool:
+def _is_at_rest(shown: ClassicGroup) -> bool:
     return shown.group_state in ("Stable", "Empty")
 
 

@@ -102,7 +102,7 @@ def timestamps_are_of_the_past(quorum: Quorum, older: int) -> Claims:
         replicas = [*answer.current_voters, *answer.observers]
         own = next(replica for replica in replicas if replica.replica_id == answer.leader_id)
         others = [replica for replica in replicas if replica is not own]
-        yield held_if(all(_in_order(replica, ended) for replica in others), answer, case="replicas")
+        yield held_if(all(_are_ordered(replica, ended) for replica in others), answer, case="replicas")
         times = (own.last_fetch_timestamp, own.last_caught_up_timestamp)
         yield held_if(all(began - CLOCK_STEP <= time <= ended for time in times), answer, case="leader")
 
@@ -111,7 +111,7 @@ CLOCK_STEP = 1
 """Milliseconds: both sides truncate their clock to whole milliseconds."""
 
 
-def _in_order(replica: QuorumReplica, now: int) -> bool:
+def _are_ordered(replica: QuorumReplica, now: int) -> bool:
     return -1 <= replica.last_caught_up_timestamp <= replica.last_fetch_timestamp <= now
 
 

@@ -201,7 +201,7 @@ def answers_carry_the_leaders_endpoint(quorum: Quorum, case: str, member: int, b
     """An answer names the host and port of the leader's controller listener."""
     name = quorum.any(member)
     version = quorum.version(API[case], older, 1)
-    tried = _asked_in_old_epoch(quorum, name, case, back, version)
+    tried = _ask_in_old_epoch(quorum, name, case, back, version)
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
@@ -209,7 +209,7 @@ def answers_carry_the_leaders_endpoint(quorum: Quorum, case: str, member: int, b
 def fetch_carries_the_leaders_endpoint(quorum: Quorum, member: int, back: int, older: int) -> Claims:
     """The answer to a fetch names the host and port of the leader's controller listener."""
     name = quorum.any(member)
-    tried = _asked_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
+    tried = _ask_in_old_epoch(quorum, name, "fetch", back, quorum.version("Fetch", older, FETCH_WITH_ENDPOINTS))
     yield held_if(tried.answer.node_endpoints == (endpoint_of_leader(tried),), tried.answer)
 
 
@@ -218,11 +218,11 @@ def fetch_carries_the_leaders_endpoint(quorum: Quorum, member: int, back: int, o
 def older_versions_carry_no_endpoint(quorum: Quorum, member: int, back: int, api: str) -> Claims:
     """The answer in the last version without the field has no endpoints, even if the leader is known."""
     name = quorum.any(member)
-    tried = _asked_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)
+    tried = _ask_in_old_epoch(quorum, name, api, back, FETCH_WITH_ENDPOINTS - 1 if api == "fetch" else 0)
     yield held_if(tried.answer.node_endpoints == (), tried.answer)
 
 
-def _asked_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version: int) -> Tried[Any]:
+def _ask_in_old_epoch(quorum: Quorum, name: str, api: str, back: int, version: int) -> Tried[Any]:
     def ask(settled: LeaderAndEpoch) -> Any:
         epoch = settled.leader_epoch - back
         return ASK[api](quorum, name, epoch, cluster_id=quorum.cluster_id, version=version)

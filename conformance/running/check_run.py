@@ -73,7 +73,7 @@ class CheckRun:
         except Hindered as hindered:
             self.note_unfounded(hindered)
         except KitError as error:
-            self._ended_by(error)
+            self._note_end(error)
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
             self.trouble.append(traceback.format_exc())
         except BaseException as error:
@@ -97,7 +97,7 @@ class CheckRun:
         self.remarks += [str(hindered)] if str(hindered) not in self.remarks else []
         self._hindrance = hindered.reason
 
-    def _ended_by(self, error: KitError) -> None:
+    def _note_end(self, error: KitError) -> None:
         if self.is_over:
             self.cut_off = True
         elif str(error) not in self.trouble:

@@ -155,7 +155,7 @@ class Lab:
             # A deadline of its own: the cluster has to be healed even if the check's time is up.
             with deadline(time.monotonic() + within):
                 bench.heal_all()
-                self._wait_whole(bench, self._standing[1])
+                self._wait_until_healthy(bench, self._standing[1])
         except Exception as trouble:  # whatever it is, the next example must not meet it
             bench.explain(trouble)
             reason = f"{type(trouble).__name__}: {trouble}"
@@ -176,7 +176,7 @@ class Lab:
             return f"topics of the example stay: {error}"
         return ""
 
-    def _wait_whole(self, bench: Bench, standing: Standing) -> None:
+    def _wait_until_healthy(self, bench: Bench, standing: Standing) -> None:
         """Wait for a healthy cluster. One with scripted voters is healthy once its controllers answer: electing a
         leader is up to the check."""
 

@@ -39,14 +39,14 @@ class ReplayRun(CheckRun):
         seen = 0
         for _ in range(REPLAYS):
             before = len(runner.violations)
-            self._once(runner)
-            seen += any(self._is_it(observation) for observation in runner.violations[before:])
+            self._run_once(runner)
+            seen += any(self._is_wanted(observation) for observation in runner.violations[before:])
         self.violations = runner.violations
         self.trouble += runner.trouble
         self.remarks += runner.remarks
         print(f"{self._schedule.requirement or self.id}: violated in {seen} of {REPLAYS} replays", flush=True)
 
-    def _is_it(self, observation: Observation) -> bool:
+    def _is_wanted(self, observation: Observation) -> bool:
         return self._schedule.requirement in ("", observation.requirement)
 
     def _runner(self) -> ProbeRun | MachineRun:
@@ -61,8 +61,8 @@ class ReplayRun(CheckRun):
         named = (one for one in check.topologies if one.name == self._schedule.topology)
         return next(named, check.topology)
 
-    def _once(self, runner: ProbeRun | MachineRun) -> None:
+    def _run_once(self, runner: ProbeRun | MachineRun) -> None:
         if isinstance(runner, MachineRun):
-            runner.play(runner.check.steps(self._schedule.steps), Ending(stops=self._is_it))
+            runner.play(runner.check.steps(self._schedule.steps), Ending(stops=self._is_wanted))
         else:
             runner.example(self._schedule.case, runner.check.parse_inputs(self._schedule.inputs))

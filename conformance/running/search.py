@@ -38,7 +38,7 @@ class Search:
 
     def run(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while ends - time.monotonic() > FEWEST_SECONDS and (rare := self._rarest()) is not None:
+        while ends - time.monotonic() > FEWEST_SECONDS and (rare := self._find_rarest()) is not None:
             self._tried[rare.check] += 1
             run = self._run_of(rare)
             self._lab.progress.note_check(self._label, rare.check)
@@ -46,7 +46,7 @@ class Search:
             self.violations += run.violations
             self.trouble += run.trouble
 
-    def _rarest(self) -> Rare | None:
+    def _find_rarest(self) -> Rare | None:
         out, run = self._lab.settings.out_dir, self._lab.run.id
         found = so_far(read_shards(out / "shards", run), self._label)
         if found is None:

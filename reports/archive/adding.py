@@ -106,7 +106,7 @@ def archive(
             owned = new.join(F.broadcast(named), "run")
             for name in LINES:
                 _stage_files(archived_lines.table(owned, name), folder.uri(f"{staging}/{name}"), "shard", "n")
-            new_runs = _of_runs(runs, batches)
+            new_runs = _restrict_to_runs(runs, batches)
             cells = _cells_of_runs(spark, new_runs, judge(new_runs), batches, catalogue)
             _stage_files(cells, folder.uri(f"{staging}/cells"), "requirement")
         _publish_files(folder, staging, {batch.batch: batch.name for batch in batches})
@@ -190,7 +190,7 @@ def _stage_refused(spark: SparkSession, uri: str, lines: DataFrame, runs: Intake
     _stage_files(new.select(reading.schema_of("quarantine").names), place, "shard")
 
 
-def _of_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
+def _restrict_to_runs(runs: Intake, batches: Sequence[_Batch]) -> Intake:
     wanted = {batch.run for batch in batches}
     columns = [column for column in runs.columns if column.run in wanted]
     shards = {header.shard: column.kafka_version for column in columns for header in column.headers}

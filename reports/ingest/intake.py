@@ -14,13 +14,13 @@ def take_in(
     """Take in shards as judging does. Raises ReportError if no shard counts, or one label stands for two builds."""
     found = intake.take_in(summaries, catalogue, empty_files, by_run)
     if not found.shards:
-        raise ReportError(_nothing_left(found.quarantine))
+        raise ReportError(_why_none_counts(found.quarantine))
     for column in found.columns:
         _refuse_two_builds(column)
     return found
 
 
-def _nothing_left(quarantine: Quarantine) -> str:
+def _why_none_counts(quarantine: Quarantine) -> str:
     found = [f"shard {entry.shard}: {entry.reason}" for entry in quarantine.shards]
     if quarantine.unreadable:
         found.append(f"{quarantine.unreadable} lines are torn or no lines of a shard")

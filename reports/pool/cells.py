@@ -90,7 +90,7 @@ def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataF
     disturbed = F.count_distinct(F.when(~F.col("calm"), F.struct("shard", "example")))
     situation, held = F.struct("shard", "example", "situation"), F.col("result") == "held"
     return alike.groupBy(*CELL, "case").agg(
-        F.count_distinct(_shaping(incidental)).alias("inputs"),
+        F.count_distinct(_shaping_inputs(incidental)).alias("inputs"),
         examples.alias("examples"),
         (examples - disturbed).alias("calm_examples"),
         F.count_distinct(F.when(held & ~F.col("calm"), situation)).alias("situations"),
@@ -105,7 +105,7 @@ def wavers(alike: DataFrame) -> DataFrame:
     return tries.agg(F.count_distinct("variant").alias("answers")).where("answers > 1").select(*key).distinct()
 
 
-def _shaping(incidental: Mapping[str, Sequence[str]]) -> Column:
+def _shaping_inputs(incidental: Mapping[str, Sequence[str]]) -> Column:
     """Return the inputs without the incidental ones, as `conformance.catalogue.floors.shaping` does."""
     if not incidental:
         return F.col("inputs")

@@ -176,7 +176,7 @@ def _check_lines(about: ExplainedCell) -> Iterator[str]:
                 yield f"      premise {premise.premise!r}: met {premise.met}, not met {premise.unmet}"
 
 
-def _alike(violations: Sequence[Violation]) -> list[list[Violation]]:
+def _group_alike(violations: Sequence[Violation]) -> list[list[Violation]]:
     """Group violations by case, label and check; groups with evidence come first."""
     found: dict[tuple[str, str, str], list[Violation]] = {}
     for one in sorted(violations, key=lambda one: not one.evidence):
@@ -185,7 +185,7 @@ def _alike(violations: Sequence[Violation]) -> list[list[Violation]]:
 
 
 def _violation_lines(about: ExplainedCell) -> Iterator[str]:
-    for alike in _alike(about.cell.shown):
+    for alike in _group_alike(about.cell.shown):
         shown = alike[0]
         label = f" [{shown.label}]" if shown.label else ""
         times = sum(one.times for one in alike)

@@ -38,7 +38,7 @@ def _contradictions(
     if bool(finding.readme) != bool(finding.in_short):
         yield "in_short", "goes with `readme`, and only with that"
     if finding.kind != "recorded":
-        yield from _beside_entries(finding, entries_of(finding, deviations))
+        yield from _contradicting_entries(finding, entries_of(finding, deviations))
 
 
 def _unknown(finding: Finding, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
@@ -52,7 +52,7 @@ def _unknown(finding: Finding, catalogue: Catalogue) -> Iterator[tuple[str, str]
             yield f"rows.{id}", f"there is no case {wrong}; the cases of the row are {', '.join(known)}"
 
 
-def _beside_entries(finding: Finding, entries: Sequence[Deviation]) -> Iterator[tuple[str, str]]:
+def _contradicting_entries(finding: Finding, entries: Sequence[Deviation]) -> Iterator[tuple[str, str]]:
     """Yield the contradictions between the finding and its entries in known-deviations.toml."""
     for id, cases in finding.rows.items():
         for case in cases:

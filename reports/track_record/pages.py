@@ -39,7 +39,7 @@ def finding_page(finding: Finding, folder: Path, catalogue: Catalogue, deviation
         f"# {finding.title}",
         "\n".join(_facts(finding)),
         *(part for title, text in _texts(finding) for part in (f"## {title}", text.strip())),
-        *_tried(finding, folder),
+        *_how_to_try(finding, folder),
         "## With the kit",
         f"```sh\n{finding.command}\n```",
         "## Rows",
@@ -72,7 +72,7 @@ def _texts(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "What was inferred", finding.inferred
 
 
-def _tried(finding: Finding, folder: Path) -> Iterator[str]:
+def _how_to_try(finding: Finding, folder: Path) -> Iterator[str]:
     """Yield how to try the finding without the kit, if that is possible, and the result."""
     if not (folder / "reproduce.py").is_file():
         return
@@ -96,19 +96,19 @@ def _tried(finding: Finding, folder: Path) -> Iterator[str]:
 def _runs(runs: Sequence[Path]) -> Iterator[str]:
     yield "| version | exit code | seconds |\n|---|---|---|"
     for path in runs:
-        match = _ending(path)
+        match = _match_ending(path)
         yield f"| {path.stem} | {match[1]} | {match[2]} |"
 
 
 def _outputs(runs: Sequence[Path]) -> Iterator[str]:
     """Yield the newest output in which the deviation was seen, and the newest in which it was not."""
     for code in ("1", "0"):
-        path = next((path for path in runs if _ending(path)[1] == code), None)
+        path = next((path for path in runs if _match_ending(path)[1] == code), None)
         if path:
             yield f"On {path.stem}:\n\n```text\n{path.read_text().strip()}\n```"
 
 
-def _ending(output: Path) -> re.Match[str]:
+def _match_ending(output: Path) -> re.Match[str]:
     """Match the exit code and the seconds of a run."""
     match = RUN.search(output.read_text().strip().splitlines()[-1])
     assert match, f"{output} does not end with the line of a run"
@@ -173,10 +173,10 @@ def readme_list(findings: Sequence[Finding]) -> str:
     """Return README's list of findings."""
     chosen = sorted((one for one in findings if one.readme), key=lambda one: one.readme)
     lines = [f"- {one.in_short} ([{one.ticket or 'no ticket known'}]({FOLDER}/{one.name}/index.md))" for one in chosen]
-    return "\n".join(_wrapped(f"{line}{'.' if line is lines[-1] else ';'}") for line in lines)
+    return "\n".join(_wrap(f"{line}{'.' if line is lines[-1] else ';'}") for line in lines)
 
 
-def _wrapped(line: str) -> str:
+def _wrap(line: str) -> str:
     return textwrap.fill(line, README_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 

@@ -54,7 +54,7 @@ def freezes_a_broker_once(partition: Partition) -> Claims:
     state = partition.wait_until_whole()
     if not broken:
         broken.append(partition.bench.brokers[0])
-        partition.bench._live().node(broken[0]).pause()
+        partition.bench._require_cluster().node(broken[0]).pause()
         raise KitError("a broker does not answer any more")
     yield held_if(state.leader >= 0, state)
 

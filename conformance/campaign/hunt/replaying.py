@@ -23,10 +23,10 @@ class Wanted(msgspec.Struct, frozen=True):
 def to_confirm(hunt: Hunt) -> list[Wanted]:
     """Return the findings without a replay on a fresh cluster of their own column, except for settled ones."""
     waiting = [one for one in hunt.findings if one.source.column not in one.replays and not one.is_settled]
-    return [_on_its_own(hunt, one) for one in waiting]
+    return [_replay_of_finding(hunt, one) for one in waiting]
 
 
-def _on_its_own(hunt: Hunt, finding: HuntFinding) -> Wanted:
+def _replay_of_finding(hunt: Hunt, finding: HuntFinding) -> Wanted:
     found = hunt.rounds[finding.source.round - 1]
     return Wanted(finding, ColumnRun(name=found.column, selection=found.selection), found.options)
 

@@ -35,7 +35,7 @@ def build_site(root: Path, out: Path) -> Path:
     and for a finding that is unusable or whose pages are outdated."""
     _require_findings(root)
     _quiet_theme()
-    with _warnings() as warnings:
+    with _collect_warnings() as warnings:
         try:
             config = load_config(str(root / CONFIGURATION), site_dir=str(out.absolute()), strict=True)
             config.plugins.on_startup(command="build", dirty=False)
@@ -73,7 +73,7 @@ def _first(warnings: _Warnings, otherwise: str) -> str:
 
 
 @contextmanager
-def _warnings() -> Iterator[_Warnings]:
+def _collect_warnings() -> Iterator[_Warnings]:
     found, logger = _Warnings(), logging.getLogger("mkdocs")
     logger.addHandler(found)
     try:

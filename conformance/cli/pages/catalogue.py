@@ -65,10 +65,10 @@ def _row(row: Requirement, checks: int, own: Sequence[str]) -> Iterator[str]:
         yield from ("", "| expected | from, to | promised by |", "|---|---|---|")
     for one in row.expectations:
         yield f"| {_cell(one.about)} | {_applies(one.versions, one.needs)} | {one.promised or '–'} |"
-    yield from ("", _checked(checks, own))
+    yield from ("", _checks_in_words(checks, own))
 
 
-def _checked(checks: int, own: Sequence[str]) -> str:
+def _checks_in_words(checks: int, own: Sequence[str]) -> str:
     if not checks:
         return "The kit has no check for this row yet: it is `untested`."
     if not own:

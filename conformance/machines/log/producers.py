@@ -115,7 +115,7 @@ class TransactionalProducer:
     def write(self, on: str, partition: Partition, leader: NodeClient, fresh: NewBatch) -> None:
         """Add the partition and produce to it. Raises Absent without a coordinator, or if it grants no producer id."""
         coordinator = self._coordinator()
-        producer = self._ongoing(coordinator)
+        producer = self._open_transaction(coordinator)
         added = coordinator.add_partitions_to_txn(
             self._id, producer.producer_id, producer.epoch, [(partition.name, partition.index)]
         )
@@ -168,11 +168,11 @@ class TransactionalProducer:
 
     def _is_settled(self) -> bool:
         with suppress(WireError, Absent):
-            self._ongoing(self._coordinator())
+            self._open_transaction(self._coordinator())
             return True
         return False
 
-    def _ongoing(self, coordinator: NodeClient) -> Sequences:
+    def _open_transaction(self, coordinator: NodeClient) -> Sequences:
         """Return the producer id and epoch of the open transaction, or of a new one."""
         if self._producer is None or self._producer.broken:
             self.is_open = False

@@ -235,7 +235,7 @@ class Client:
         """Send the next batch, or retry the first one with an unknown outcome."""
         self._begin_on(on, partition)
         batches = self._batches[on]
-        batch = batches.pending[0] if batches.pending else self._number(on, partition, values)
+        batch = batches.pending[0] if batches.pending else self._number_batch(on, partition, values)
         to = At(partition, node)
         self._note_answer(on, batch, self._ask(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
 
@@ -246,9 +246,9 @@ class Client:
             raise Absent("each partition has a batch of unknown outcome")
         for on, partition in idle.items():
             self._begin_on(on, partition)
-        batches = {on: self._number(on, partition, [value]) for on, partition in idle.items()}
+        batches = {on: self._number_batch(on, partition, [value]) for on, partition in idle.items()}
         wanted = [ProducePartition(one.topic, one.index, batches[on]) for on, one in idle.items()]
-        answer = node.produce_many(wanted, timeout_ms=ANSWERED_WITHIN_MS, **self._as_own(node))
+        answer = node.produce_many(wanted, timeout_ms=ANSWERED_WITHIN_MS, **self._produce_options(node))
         for on, partition in idle.items():
             for one in answer.partitions:
                 # Answers name the topic by its name, or by its id.
@@ -264,9 +264,9 @@ class Client:
         self._begin_on(on, partition)
         if self._batches[on].pending:
             raise Absent(f"a batch for {on} has an unknown outcome")
-        for batch in [self._number(on, partition, [value]) for value in values]:
+        for batch in [self._number_batch(on, partition, [value]) for value in values]:
             wanted = [ProducePartition(partition.topic, partition.index, batch)]
-            request = node.park_produce(wanted, timeout_ms=IN_FLIGHT_MS, **self._as_own(node))
+            request = node.park_produce(wanted, timeout_ms=IN_FLIGHT_MS, **self._produce_options(node))
             yield UnansweredProduce(self, on, batch, node, request)
 
     def collect(self, sent: UnansweredProduce) -> None:
@@ -304,10 +304,10 @@ class Client:
             self._added.add(on)
         self._is_open = True
 
-    def _number(self, on: str, partition: Partition, values: Sequence[bytes]) -> NewBatch:
+    def _number_batch(self, on: str, partition: Partition, values: Sequence[bytes]) -> NewBatch:
         return self._batches[on].number(self.producer, partition, values, self._began)
 
-    def _as_own(self, node: NodeClient) -> dict[str, Any]:
+    def _produce_options(self, node: NodeClient) -> dict[str, Any]:
         version = self._bench.at_most(node, "Produce", self.producer.dialect.produce)
         return {"transactional_id": self.producer.transactional_id or None, "version": version}
 
@@ -363,14 +363,14 @@ class Client:
         is open."""
         timeout_ms, named = self.producer.timeout_ms, self.producer.transactional_id
         if self._broken or not self._is_open or timeout_ms > SHORT_MS:
-            raise Absent("the producer has no open transaction with a short time-out")
+            raise Absent("the producer has no open transaction with a short timeout")
 
         def has_ended() -> bool:
             return self.coordinator().describe_transaction(named).state in ENDED
 
         with suppress(Overdue):
             within = (timeout_ms + SHORT_MS) / 1_000
-            self._bench.eventually(has_ended, "the time-out of the transaction", within=within, every=0.2, due=None)
+            self._bench.eventually(has_ended, "the timeout of the transaction", within=within, every=0.2, due=None)
 
     def _flush(self, partitions: Mapping[str, Partition]) -> None:
         """Retry each batch with an unknown outcome once."""

@@ -73,17 +73,17 @@ class ElectionSettings:
         """Kill the second broker, let the first append records alone, kill it, and start the second again."""
         first = self.bench.id_of(self.first)
         self.bench.processes.kill(self.second, role="follower")
-        self._until(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
+        self._await_state(lambda one: one.isr == (first,), f"{self.first} alone in the ISR")
         for one in self.all_partitions:
             one.write(*[b"on the first only"] * records, to=self.bench.node(self.first))
         self.bench.processes.kill(self.first, role="leader")
-        self._until(lambda one: one.leader == -1, "no leader")
+        self._await_state(lambda one: one.leader == -1, "no leader")
         for one in self.partitions["wiped"]:
             self.bench.disk(self.first, f"{one.name}-0").lose()
         self.bench.processes.start(self.second)
         self.bench.eventually(self._is_listed, f"{self.second} unfenced", STARTS_WITHIN, due="node")
 
-    def _until(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
+    def _await_state(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
         def all_hold() -> bool:
             answer = self.bystander_metadata()
             return all(holds(answer.topic(one.name).partition(0)) for one in self.all_partitions)

@@ -42,7 +42,7 @@ class EligibleReplicas:
         return topic.partition(self.strict.index).eligible_leader_replicas or ()
 
     def alter_min_insync_replicas(self, value: str) -> None:
-        self._accepted(
+        self._require_accepted(
             self.bench.node(self.asked)
             .incremental_alter_configs(ResourceType.TOPIC, self.strict.name, {"min.insync.replicas": value})
             .error
@@ -51,7 +51,7 @@ class EligibleReplicas:
     def delete_topic(self) -> None:
         """Delete the topic of `strict`, and wait until the asked broker no longer knows it."""
         [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
-        self._accepted(deleted.error)
+        self._require_accepted(deleted.error)
         self.strict.wait_until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")
 
     def leaves(self, id: int) -> None:
@@ -62,7 +62,7 @@ class EligibleReplicas:
         """Wait until the broker is unfenced."""
         self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", STARTS_WITHIN)
 
-    def _accepted(self, error: Error) -> None:
+    def _require_accepted(self, error: Error) -> None:
         if error is not Error.NONE:
             raise KitError(f"a request about {self.strict} was refused: {error.name}")
 

@@ -42,14 +42,14 @@ class SpreadPartitions:
         if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
             raise KitError(f"the cluster refused to reorder replicas: {moved}")
         broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
-        after = [self._led_by(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
+        after = [self._await_leader(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
         epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]
         record_fault(
             self.bench.tape, MoveLeader(role="leaders"), "witness", node=broker.node, detail={"epochs": epochs}
         )
         return after
 
-    def _led_by(self, partition: Partition, leader: int) -> PartitionMetadata:
+    def _await_leader(self, partition: Partition, leader: int) -> PartitionMetadata:
         def state_if_led() -> PartitionMetadata | None:
             state = partition.wait_until_whole()
             return state if state.leader == leader else None

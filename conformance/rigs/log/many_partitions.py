@@ -142,17 +142,17 @@ class RepeatedFetches:
     def until_answered(self, within: float) -> None:
         """Continue until the broker has answered for every partition before it caught up there. Raises Overdue."""
         what = f"{self.node.node} answering for all partitions"
-        self._go_on(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
+        self._fetch_until(lambda: len(self.caught_in_time) == len(self.crowd.couples), what, within)
 
     def until_caught_up(self, within: float) -> None:
         """Continue until the broker has all partitions up to `end`. Raises Overdue."""
         what = f"{self.node.node} following up to {self.end} everywhere"
-        self._go_on(lambda: len(self._done) == len(self.crowd.couples), what, within)
+        self._fetch_until(lambda: len(self._done) == len(self.crowd.couples), what, within)
 
-    def _go_on(self, enough: Callable[[], bool], what: str, within: float) -> None:
-        self.crowd.bench.eventually(lambda: self._strike() and enough(), what, within=within, every=0.001)
+    def _fetch_until(self, enough: Callable[[], bool], what: str, within: float) -> None:
+        self.crowd.bench.eventually(lambda: self._fetch_once() and enough(), what, within=within, every=0.001)
 
-    def _strike(self) -> bool:
+    def _fetch_once(self) -> bool:
         try:
             self.answers.append(self.node.fetch_many(self._wanted[0]))
             self._note(self.node.fetch_many(self._wanted[1]))

@@ -71,12 +71,12 @@ class Partition(PartitionView):
         broker = self.bench.node(before.leader)
         self._require(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
-        after = self.bench.eventually(lambda: self._led_by(new), f"{new} leading {self}")
+        after = self.bench.eventually(lambda: self._agreed_state_if_led(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
         record_fault(self.bench.tape, MoveLeader(), "witness", node=self.bench.name_of(new), detail=detail)
         return after
 
-    def _led_by(self, id: int) -> PartitionMetadata | None:
+    def _agreed_state_if_led(self, id: int) -> PartitionMetadata | None:
         state = self.await_agreement()
         return state if state.leader == id and self.served_by_isr(state) else None
 

@@ -122,7 +122,9 @@ class Reader:
             if not batch.control and record.offset >= self.position.offset
         ]
         self.delivered += new
-        self._move(ReaderDelivery(*self._where, new), Position(batches[-1].last_offset + 1, self._last_epoch()))
+        self._move(
+            ReaderDelivery(*self._topic_and_index, new), Position(batches[-1].last_offset + 1, self._last_epoch())
+        )
 
     # --- truncation
 
@@ -162,7 +164,7 @@ class Reader:
         before, shared = self.position, self._shared_end(answered)
         self._starts = {epoch: start for epoch, start in self._starts.items() if start < shared}
         self.delivered = [record for record in self.delivered if record.offset < shared]
-        after = self._move(ReaderRewind(*self._where, before, answered), Position(shared, self._last_epoch()))
+        after = self._move(ReaderRewind(*self._topic_and_index, before, answered), Position(shared, self._last_epoch()))
         self.rewinds.append(Rewind(before, answered, after))
 
     def _restart(self, leader: NodeClient) -> None:
@@ -171,13 +173,13 @@ class Reader:
         start = leader.list_offsets(self.partition.name, self.partition.index, EARLIEST).offset
         if start >= 0:
             self._starts, before = {}, self.position
-            self._move(ReaderRestart(*self._where, before, start), Position(start))
+            self._move(ReaderRestart(*self._topic_and_index, before, start), Position(start))
 
     def _last_epoch(self) -> int:
         return max(self._starts, default=-1)
 
     @property
-    def _where(self) -> tuple[str, int]:
+    def _topic_and_index(self) -> tuple[str, int]:
         return self.partition.name, self.partition.index
 
     def _move(self, done: Operation[Position], to: Position) -> Position:

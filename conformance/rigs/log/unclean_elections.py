@@ -99,9 +99,9 @@ class UncleanPartition(Partition):
             return self.bench.now().seconds - began >= within
 
         self.bench.eventually(over, "the end of the time without a leader", within=within + 10.0, every=0.1, due=None)
-        return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible())
+        return LeaderlessTime(leaders, self.bench.now().seconds - began, self._eligible_replicas())
 
-    def _eligible(self) -> tuple[int, ...]:
+    def _eligible_replicas(self) -> tuple[int, ...]:
         """Return the eligible leader replicas (KIP-966), which may be elected without data loss; empty before 3.8."""
         try:
             [topic] = self.node(self.bystander).describe_topic_partitions([self.name]).topics
@@ -129,9 +129,11 @@ class UncleanPartition(Partition):
 
     def acts_as_leader(self, name: str) -> PartitionMetadata:
         """Return the state once this broker leads, serves at that epoch, and all its records are committed."""
-        return self.bench.eventually(lambda: self._acts(self.bench.id_of(name)), f"{name} leading {self.name}")
+        return self.bench.eventually(
+            lambda: self._state_if_serving(self.bench.id_of(name)), f"{name} leading {self.name}"
+        )
 
-    def _acts(self, id: int) -> PartitionMetadata | None:
+    def _state_if_serving(self, id: int) -> PartitionMetadata | None:
         state = self.bystander_state()
         if state.leader != id:
             return None

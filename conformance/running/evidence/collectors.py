@@ -49,7 +49,7 @@ def copy_partitions(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -
 
 def copy_groups(cluster: KRaftCluster, folder: Path, names: Sequence[str]) -> FilesOnDisk:
     """Copy all partitions of __consumer_offsets: a member is named without its group, so any may hold it."""
-    return _of_coordinator(
+    return _coordinator_files(
         cluster, folder, names, CoordinatorType.GROUP, range(_log_count(cluster, CoordinatorType.GROUP))
     )
 
@@ -58,14 +58,14 @@ def transactional_ids(cluster: KRaftCluster, folder: Path, names: Sequence[str])
     """Copy the partitions of __transaction_state that hold these transactional ids."""
     count = _log_count(cluster, CoordinatorType.TRANSACTION)
     places = sorted({partition_for(name, count) for name in names})
-    return _of_coordinator(cluster, folder, names, CoordinatorType.TRANSACTION, places)
+    return _coordinator_files(cluster, folder, names, CoordinatorType.TRANSACTION, places)
 
 
 def _log_count(cluster: KRaftCluster, kind: CoordinatorType) -> int:
     return int(cluster.topology.config.get(PARTITIONS[kind], "1"))
 
 
-def _of_coordinator(
+def _coordinator_files(
     cluster: KRaftCluster, folder: Path, names: Sequence[str], kind: CoordinatorType, places: Sequence[int]
 ) -> FilesOnDisk:
     lines, lacking = replicas(cluster, folder, [f"{LOGS[kind]}-{place}" for place in places], names)

@@ -19,7 +19,7 @@ def disk_lines_about(disk: str, subjects: Collection[Subject]) -> list[str]:
     needles += [name for kind in ("transactional-id", "group", "member") for name in names_of_kind(subjects, kind)]
     alike: dict[tuple[str, ...], list[str]] = {}
     for node, lines in _replicas(disk.splitlines()):
-        alike.setdefault(tuple(_chosen(lines, needles)), []).append(node)
+        alike.setdefault(tuple(_choose_lines(lines, needles)), []).append(node)
     return [line for lines, nodes in alike.items() for line in (f"{', '.join(nodes)}  {lines[0]}", *lines[1:])]
 
 
@@ -35,7 +35,7 @@ def _replicas(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
             found.append(line)
 
 
-def _chosen(lines: Sequence[str], needles: Sequence[str]) -> Iterator[str]:
+def _choose_lines(lines: Sequence[str], needles: Sequence[str]) -> Iterator[str]:
     """Yield the first line, and the batches that name one of these, or else the last ones."""
     yield lines[0]
     batches = [line for line in lines[1:] if _BATCH.match(line)]

@@ -87,7 +87,7 @@ def write_evidence(
     collected.all(read.subjects)
     (folder / DISKS).write_text(collected.on_disk + "\n")
     (folder / "course.md").write_text(course_text(read))
-    known = _known_as(read, deviations)
+    known = _matching_deviations(read, deviations)
     notices = [*what_a_user_notices(observation.requirement, known), *([] if known else [NOT_KNOWN])]
     filed = FiledViolation(observation=observation, notices=notices, lacking=collected.lacking)
     _write_json(folder / VIOLATION, filed)
@@ -95,7 +95,7 @@ def write_evidence(
     return str(relative)
 
 
-def _known_as(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[Deviation]:
+def _matching_deviations(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[Deviation]:
     """Return the known deviations that the violation is."""
     seen, deeds = read.observation, deeds_behind(read.history, read.observation)
     about = [entry for entry in deviations if entry.covers(seen.requirement, read.column.version)]

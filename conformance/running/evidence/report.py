@@ -33,13 +33,13 @@ def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], dis
 
     Names of topics and groups are shown without the suffix of the example, which all of them carry.
     """
-    short = partial(_without, f"-{read.history.example.example}")
+    short = partial(_remove_suffix, f"-{read.history.example.example}")
     parts = [
         _head_lines(read, short),
         ["## What a user would notice", "", *_paragraphs(notices)],
         _event_lines(read, short),
         _disk_lines(read, disk, short),
-        _again_lines(replay),
+        _replay_lines(replay),
         _file_lines(lacking),
     ]
     return "\n".join(line for part in parts for line in part)
@@ -49,7 +49,7 @@ Short: TypeAlias = Callable[[str], str]
 """A function that leaves the suffix of the example out of a text."""
 
 
-def _without(suffix: str, text: str) -> str:
+def _remove_suffix(suffix: str, text: str) -> str:
     return text.replace(suffix, "")
 
 
@@ -144,7 +144,7 @@ def _disk_lines(read: ViolationHistory, disk: str, short: Short) -> list[str]:
     return ["## On the disks", "", *block, ""]
 
 
-def _again_lines(replay: str) -> Iterator[str]:
+def _replay_lines(replay: str) -> Iterator[str]:
     command, option, schedule = replay.partition(" --replay ")
     lines = [f"{command} \\", f"   {option}{schedule}"] if len(replay) > WIDTH else [replay]
     yield from ("## How to see it again", "", *(f"    {line}" for line in lines), "")

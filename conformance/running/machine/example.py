@@ -141,13 +141,13 @@ class ExampleRun:
             before = len(self._tape.events)
             self._guard(lambda: self._ready().step(step))
             if len(self._tape.events) > before:
-                self._look()
+                self._judge_new_events()
 
     def finish(self) -> Played:
         """Rest, heal and judge. An example whose only error is the clock lost its premise; that is no error of the
         kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
-            self._guard(self._rest)
+            self._guard(self._come_to_rest)
         within = HURRIED if self._is_over else HEALED_WITHIN
         replaced = self._lab.heal(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
@@ -176,7 +176,7 @@ class ExampleRun:
             seconds=time.monotonic() - self._began,
         )
 
-    def _rest(self) -> None:
+    def _come_to_rest(self) -> None:
         executor = self._ready()
         self._tape.note(REST_NOTE)
         with deadline(time.monotonic() + (HURRIED if self._is_over else RESTS_WITHIN)):
@@ -211,7 +211,7 @@ class ExampleRun:
 
     # --- judging
 
-    def _look(self) -> None:
+    def _judge_new_events(self) -> None:
         """Judge the events since the previous step, and note any suspected violation."""
         try:
             with spending("judge"):

@@ -63,7 +63,7 @@ class Explorer:
         run of Hypothesis, has any."""
         found: list[Discovery] = []
         independent = after_the_simplest(
-            lambda: self._machine(found, drawing.steering), lambda: self._idle(drawing.steering)
+            lambda: self._machine(found, drawing.steering), lambda: self._idle_machine(drawing.steering)
         )
         self._run(drawing, independent, [Phase.generate])
         return found[0] if found else None
@@ -93,7 +93,7 @@ class Explorer:
         if found:
             return self._check.machine(lambda step: None, lambda: _fail_with(found[0]), steering)
         if self._wanted() <= 0:
-            return self._idle(steering)
+            return self._idle_machine(steering)
         self.drawn += 1
         example = self._begin()
 
@@ -105,7 +105,7 @@ class Explorer:
 
         return self._check.machine(example.step, finish, steering)
 
-    def _idle(self, steering: Steering | None) -> Any:
+    def _idle_machine(self, steering: Steering | None) -> Any:
         return self._check.machine(lambda step: None, lambda: None, steering)
 
 

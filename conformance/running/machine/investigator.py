@@ -65,7 +65,7 @@ class Investigator:
             if time.monotonic() >= ends:
                 add_replays(self._out / finding.evidence[breach], ReplayResult(note=f"Not shrunk: {self._why}"))
                 continue
-            shrunk = self._shrunk(finding.played, observation, ends)
+            shrunk = self._shrink(finding.played, observation, ends)
             for one in self._replay(finding, shrunk, breach, ends):
                 pending.pop(one.breach, None)
                 done(one)
@@ -77,7 +77,7 @@ class Investigator:
 
     # --- shrinking
 
-    def _shrunk(self, played: Played, observation: Observation, ends: float) -> Shrunk:
+    def _shrink(self, played: Played, observation: Observation, ends: float) -> Shrunk:
         began, breach = time.monotonic(), breach_of(observation)
         last = _sweep_steps(played, observation)
         steps, first = [*played.steps, *last], _reproduction_of(played, observation)

@@ -74,14 +74,14 @@ def reached_by(played: Played) -> Reached:
 def _injection_states(history: History) -> Iterator[str]:
     """Describe each injection with its partition's state in the latest earlier Metadata answer."""
     known: dict[str, str] = {}
-    for call, answer, event in _in_order(history):
+    for call, answer, event in _exchanges_in_order(history):
         if event is not None and event.phase == "inject":
             yield f"{event.fault} of the {event.role}: {known.get(event.detail.get('partition', ''), UNKNOWN)}"
         elif call is not None and answer is not None and call.op == "metadata" and isinstance(answer.value, dict):
             known |= _described_states(answer.value)
 
 
-def _in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fault | None]]:
+def _exchanges_in_order(history: History) -> Iterator[tuple[Call | None, Answer | None, Fault | None]]:
     calls: dict[int, Call] = {}
     for event in history.events:
         if isinstance(event, Call):
@@ -106,7 +106,7 @@ def _state_text(partition: dict[str, Any]) -> str:
 
 
 def _answer_texts(history: History) -> Iterator[str]:
-    for call, answer, _ in _in_order(history):
+    for call, answer, _ in _exchanges_in_order(history):
         if call is not None and answer is not None:
             yield from (f"{call.op}: {error}" for error in sorted(_error_names(answer)))
 
@@ -142,7 +142,7 @@ class Reach:
     def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
         self._path = folder / f"{check.id}-{name}.json"
         self._own = _read_counts(self._path)
-        self._others = sum_reached(read for read in _all_but(self._path, check.id))
+        self._others = sum_reached(read for read in _counts_of_others(self._path, check.id))
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
     def note(self, played: Played) -> None:
@@ -171,7 +171,7 @@ def read_reached(folder: Path, machine: str) -> Reached:
     return sum_reached(map(_read_counts, sorted(folder.glob(f"{machine}-*.json"))))
 
 
-def _all_but(own: Path, machine: str) -> Iterator[Reached]:
+def _counts_of_others(own: Path, machine: str) -> Iterator[Reached]:
     return (_read_counts(path) for path in sorted(own.parent.glob(f"{machine}-*.json")) if path != own)
 
 

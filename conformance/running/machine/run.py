@@ -96,7 +96,7 @@ class MachineRun(CheckRun):
                 break
         for finding, known in self._later:
             self._shrink(finding, known)
-        self._say_what_time_left_out()
+        self._note_lack_of_time()
 
     def _play_again(self, recorded: RecordedSchedule) -> None:
         """Run a schedule that broke a row earlier, up to `TRIES` times until it does so again. That row is not
@@ -134,7 +134,7 @@ class MachineRun(CheckRun):
             steering=self._reach.steering(seed),
         )
 
-    def _say_what_time_left_out(self) -> None:
+    def _note_lack_of_time(self) -> None:
         """Note if time was up before this part had drawn its share of the examples for the floor of the machine's
         judges."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn

@@ -81,7 +81,7 @@ class Shrinker(Generic[S]):
         """Return a schedule that still shows the violation. `keeping` are sets of places to try on their own, before
         anything else."""
         for places in keeping:
-            self._without([place for place in self._best if place not in places])
+            self._drop_places([place for place in self._best if place not in places])
         self._rounds(good_enough)
         self._simplify(simpler)
         return self._shortest_confirmed()
@@ -94,7 +94,7 @@ class Shrinker(Generic[S]):
         A fault may be needed only by an operation that is dropped later, hence another round.
         """
         before = -1
-        while len(self._best) != before and self._in_time():
+        while len(self._best) != before and self._has_time_left():
             before = len(self._best)
             self._drop(disturbing=True)
             self._drop(disturbing=False)
@@ -104,27 +104,27 @@ class Shrinker(Generic[S]):
     def _drop(self, disturbing: bool) -> None:
         """Drop each step of one kind that the violation does not need, from the front."""
         needed: set[int] = set()
-        while (open_ := self._droppable(disturbing, needed)) and self._in_time():
-            if not self._without(open_):
-                needed.add(self._first_needed(open_))
+        while (open_ := self._droppable_places(disturbing, needed)) and self._has_time_left():
+            if not self._drop_places(open_):
+                needed.add(self._find_needed(open_))
 
-    def _first_needed(self, places: Sequence[int]) -> int:
+    def _find_needed(self, places: Sequence[int]) -> int:
         """Find the first needed one of these places by bisection, and drop those before it; not all can be dropped."""
         can, cannot = 0, len(places)
-        while cannot - can > 1 and self._in_time():
+        while cannot - can > 1 and self._has_time_left():
             middle = (can + cannot) // 2
-            if self._without(places[:middle]):
+            if self._drop_places(places[:middle]):
                 can = middle
             else:
                 cannot = middle
         return places[can]
 
-    def _droppable(self, disturbing: bool, needed: Collection[int]) -> list[int]:
+    def _droppable_places(self, disturbing: bool, needed: Collection[int]) -> list[int]:
         # A violation that was shown by the last step, and not at rest, needs that step.
         places = self._best if self._at_rest else self._best[:-1]
         return [place for place in places if place not in needed and self._steps[place].disturbs == disturbing]
 
-    def _without(self, places: Collection[int]) -> bool:
+    def _drop_places(self, places: Collection[int]) -> bool:
         gone = set(places)
         left = [place for place in self._best if place not in gone]
         if len(left) == len(self._best):
@@ -142,14 +142,14 @@ class Shrinker(Generic[S]):
     def _simplify(self, simpler: Simpler[S]) -> None:
         """Simplify all steps at once, else one by one, each to its first alternative that still shows the violation."""
         simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
-        if simplest and not self._with(simplest):
+        if simplest and not self._apply_changes(simplest):
             for place, _ in simplest:
                 self._simplify_one(place, simpler(self._steps[place]))
 
     def _simplify_one(self, place: int, others: Sequence[S]) -> bool:
-        return place in self._best and any(self._with([(place, other)]) for other in others)
+        return place in self._best and any(self._apply_changes([(place, other)]) for other in others)
 
-    def _with(self, changes: Sequence[tuple[int, S]]) -> bool:
+    def _apply_changes(self, changes: Sequence[tuple[int, S]]) -> bool:
         before = list(self._steps)
         for place, step in changes:
             self._steps[place] = step
@@ -168,7 +168,7 @@ class Shrinker(Generic[S]):
         seen = self._seen[_schedule_key(schedule)]
         if any(seen) and not _is_refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
-        while not _is_refuted(seen) and self._in_time():
+        while not _is_refuted(seen) and self._has_time_left():
             shown = self._run(schedule)
             if shown is not None and (seen.count(True) == MOST or seen.count(False) == 0):
                 return shown
@@ -186,7 +186,7 @@ class Shrinker(Generic[S]):
             self._seen[_schedule_key(schedule[: shown.after])].append(True)
         return shown
 
-    def _in_time(self) -> bool:
+    def _has_time_left(self) -> bool:
         return not self._is_over and self._left() > TO_CONFIRM
 
     def _step_down(self, schedule: list[S]) -> None:

@@ -100,11 +100,11 @@ def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool]
         return least
     found = inputs
     for name in inputs:
-        found = _one_smaller(found, name, least[name], shows, left)
+        found = _shrink_input(found, name, least[name], shows, left)
     return found
 
 
-def _one_smaller(
+def _shrink_input(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
     """Make one input smaller: its minimum if that shows the breach, or else, for a number, the smallest value found by

@@ -92,7 +92,7 @@ class MiniProducer(KafkaPythonProducer):
             known, self._outcomes = self._outcomes, []
             return Flushed(tuple(known), sum(map(len, self._queue.values())))
 
-        return self._plain_tap.call(self.name, "client_flush", self._own({"within": within}), Flushed, flushed)
+        return self._plain_tap.call(self.name, "client_flush", self._add_own_id({"within": within}), Flushed, flushed)
 
     def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
         def committed() -> None:
@@ -256,7 +256,7 @@ class MiniProducer(KafkaPythonProducer):
             do()
             return OperationResult("IN_TRANSACTION" if self._is_open else "READY")
 
-        self._plain_tap.call(self.name, op, self._own(request), OperationResult, done)
+        self._plain_tap.call(self.name, op, self._add_own_id(request), OperationResult, done)
 
 
 __all__ = ["MiniProducer"]

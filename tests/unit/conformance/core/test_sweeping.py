@@ -47,7 +47,7 @@ def prepared(bench: Bench, group: str | None = "group") -> Swept:
     """Five partitions, each led by another broker than the one before, and one of them with a single replica."""
     topics = new_topics(bench, [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1,), (2, 3)])
     bench.node(1).produce(topics[0], 0, batch(b"value"))
-    bench._live().cluster.tick(30)  # type: ignore[attr-defined]
+    bench._require_cluster().cluster.tick(30)  # type: ignore[attr-defined]
     return Swept([(topic, 0) for topic in topics], group)
 
 
@@ -121,7 +121,7 @@ def test_there_is_no_sweep_of_a_partition_without_leader() -> None:
     bench = mini_bench(MiniCluster())
     swept = prepared(bench)
     bench.processes.kill("broker-1")
-    bench._live().cluster.tick(60)  # type: ignore[attr-defined]
+    bench._require_cluster().cluster.tick(60)  # type: ignore[attr-defined]
     bench.processes.start("broker-1")
     with pytest.raises(Absent, match="has no leader that broker-1 knows"):
         ask_all(bench, swept, 3)

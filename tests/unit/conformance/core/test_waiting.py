@@ -63,7 +63,7 @@ def test_the_error_of_a_wait_names_what_is_due_and_how_long_it_took(wait: Waitin
 
 
 def test_how_late_the_kit_woke_is_recorded(bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
+    monkeypatch.setattr(type(bench._require_cluster()), "seconds_late", lambda *_: 2.5)
     assert (bench.wait.seconds_late(10.0), bench.wait.recorded_late(10.0)) == (2.5, 2.5)
     bench = stored(tape)
     assert (bench.wait.seconds_late(10.0), bench.wait.recorded_late(10.0)) == (0.0, 2.5)
@@ -79,7 +79,7 @@ def unmet(late: float, within: float = 10.0) -> Settled:
 def test_how_late_the_kit_woke_is_recorded_with_a_wait(
     bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
+    monkeypatch.setattr(type(bench._require_cluster()), "seconds_late", lambda *_: 2.5)
     assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is None
     assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is None
 
@@ -106,7 +106,7 @@ def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTa
 def test_a_wait_that_a_check_made_by_itself_is_late_if_the_kit_was(
     bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(bench._live()), "seconds_late", lambda *_: 2.5)
+    monkeypatch.setattr(type(bench._require_cluster()), "seconds_late", lambda *_: 2.5)
     ends = [bench.wait.end_of_wait(met, 10.0).outcome for met in (True, False)]
     assert (ends, bench.wait.end_of_wait(False, 11.0).outcome) == ([True, None], False)
     assert stored(tape).wait.end_of_wait(False, 10.0).outcome is None
