@@ -85,7 +85,7 @@ def say_change(before: object, after: object) -> str:
 
 
 def _became(before: object, after: object) -> str:
-    return f"{_inner(before)} became {_inner(after)}"
+    return f"{_part_in_words(before)} became {_part_in_words(after)}"
 
 
 def say_fields(value: object) -> str:
