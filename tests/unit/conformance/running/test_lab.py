@@ -411,7 +411,7 @@ def machine_of(*opening: Blow) -> JudgedMachine:
 
 
 def test_a_machine_whose_next_cluster_does_not_come_up_names_the_row(
-    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+    play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boot = FakeLab._boot
 
@@ -421,7 +421,7 @@ def test_a_machine_whose_next_cluster_does_not_come_up_names_the_row(
         return boot(lab, key, topology)
 
     monkeypatch.setattr(FakeLab, "_boot", once)
-    _, shard, _ = Play(tmp_path)(machine_of(Blow()), [[REASON]], "quick")
+    _, shard, _ = play(machine_of(Blow()), [[REASON]], "quick")
     [line] = of(shard, CheckLine)
     assert (line.outcome, line.hindrance) == ("done", "GEN-10: node-1 ended by itself with exit code 1")
 
