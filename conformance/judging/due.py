@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from conformance.judging.due_in_words import end_in_words, overdue_in_words
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
@@ -124,12 +125,17 @@ class _Late(NamedTuple):
     event: Overdue
     case: str
     excuse: Evidence | None
+    shown: str
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
     """Return the waits that ended in vain and lasted at least as long as their row's bound."""
     passed = [event for event in noted if isinstance(event, Overdue)]
-    return [_Late(e, _case(history, e), _why_late(history, e)) for e in passed if e.within >= OWED[e.due].within]
+    return [
+        _Late(e, _case(history, e), _why_late(history, e), overdue_in_words(history, e))
+        for e in passed
+        if e.within >= OWED[e.due].within
+    ]
 
 
 def _case(history: History, overdue: Overdue) -> str:
@@ -169,7 +175,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
         if passed.excuse:
             yield Excuse(passed.excuse, case)
         else:
-            yield Finding(False, case, (passed.event.n,), f"it did not come in time: {passed.event.what}")
+            yield Finding(False, case, (passed.event.n,), passed.shown)
 
     return bound_is_kept
 
@@ -179,10 +185,12 @@ class _ProcessEnded(NamedTuple):
 
     event: Ended
     excuse: Evidence | None
+    shown: str
 
 
 def _process_ends(history: History, noted: Sequence[AnyEvent]) -> Sequence[_ProcessEnded]:
-    return [_ProcessEnded(e, _why_ended(history, e)) for e in noted if isinstance(e, Ended)]
+    ends = [e for e in noted if isinstance(e, Ended)]
+    return [_ProcessEnded(e, _why_ended(history, e), end_in_words(history, e)) for e in ends]
 
 
 def _why_ended(history: History, end: Ended) -> Evidence | None:
@@ -227,8 +235,7 @@ def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
     if ended.excuse:
         yield Excuse(ended.excuse, STARTS.case)
     else:
-        shown = f"{event.node} ended with exit code {event.exit_code}: {event.log}"
-        yield Finding(False, STARTS.case, (event.n,), shown)
+        yield Finding(False, STARTS.case, (event.n,), ended.shown)
 
 
 def _fault_ends(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:

@@ -423,3 +423,35 @@ def test_an_election_that_was_not_watched_for_long_enough_says_nothing(detail: A
     event = fault(1, "consequence", met=False, **detail)
     assert seen(event) == []
     assert excused(event) == [(row, excuse) for row in ("GEN-08", "KIP595-LIVE-01") for excuse in excuses]
+
+
+# --- sentences
+
+
+CRASHED = """[2026-11-27 03:53:16,158] INFO Awaiting socket connections on 0.0.0.0:9093. (kafka.network.DataPlaneAcceptor)
+[2026-11-27 03:53:16,191] ERROR Encountered fatal fault: Unexpected error in raft IO thread (org.apache.kafka.server.Handler)
+java.lang.IllegalStateException: Received request to become follower of 102
+\tat org.apache.kafka.raft.QuorumState.transition(QuorumState.java:1)
+[2026-11-27 03:53:16,201] INFO shutting down (kafka.server.ControllerServer)"""
+
+
+def sentences(*events: AnyEvent) -> list[str]:
+    return [one.detail.partition(" Promised")[0] for one in judge_all(PROMISES, history_of(*events))]
+
+
+def test_a_wait_in_vain_is_told_with_the_fault_before_it() -> None:
+    assert sentences(overdue()) == ["The kit waited in vain for leader: not within 30 s."]
+    hit = fault(0, "inject", effects=DOWN)
+    assert sentences(hit, fault(1, "witness"), overdue())[0].endswith("30 s, after some of broker-2.")
+    assert sentences(hit, fault(1, "heal"), overdue())[0].endswith("30 s, after some of broker-2 was healed.")
+
+
+def test_an_end_is_told_with_the_error_that_the_process_logged() -> None:
+    hit = fault(0, "inject", node="broker-1", effects=DOWN)
+    assert sentences(hit, ended(log=CRASHED)) == [
+        "broker-2 ended by itself with exit code 1; it logged: Encountered fatal fault: Unexpected error in raft IO thread: "
+        "java.lang.IllegalStateException: Received request to become follower of 102."
+    ]
+    assert sentences(ended(log="first\nlast")) == ["broker-2 ended by itself with exit code 1; it logged: last."]
+    assert sentences(ended()) == ["broker-2 ended by itself with exit code 1."]
+    assert "1, after some of broker-2; it" in sentences(fault(0, "inject", effects=DOWN), ended(log=CRASHED))[0]
