@@ -10,6 +10,7 @@ import msgspec
 from protocol.errors import KitError
 from protocol.log import EpochAndOffset
 from protocol.messages import Operation
+from protocol.quorum import METADATA_TOPIC
 
 
 class DeliveredRecord(msgspec.Struct, frozen=True, gc=False):
@@ -61,6 +62,57 @@ class HeldReplicas(msgspec.Struct, frozen=True, gc=False):
 
     def of_partition(self, partition: str) -> list[HeldReplica]:
         return [replica for replica in self.replicas if replica.partition == partition]
+
+
+class LoggedBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A batch of the metadata log. Equal digests mean equal bytes, including header and leader epoch."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+    digest: str
+
+
+class LeaderChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A LeaderChange record, in a batch that begins at `offset`."""
+
+    offset: int
+    epoch: int
+    leader: int
+    voters: tuple[int, ...]
+    granting: tuple[int, ...]
+
+
+class HeldSnapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A snapshot of the metadata log. Equal digests mean equal records, in whatever order and batches.
+
+    Control records (header and footer) do not count. `torn` describes bytes that are not a batch.
+    """
+
+    end_offset: int
+    epoch: int
+    digest: str
+    records: int
+    torn: str = ""
+
+
+class HeldMetadataLog(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A controller's metadata log and quorum-state on disk.
+
+    `epochs` is None if leader-epoch-checkpoint is missing or malformed, `quorum_state` if that file is missing; `torn`
+    describes bytes after the last whole batch. `steady` is False if one of the two files changed while the log was read.
+    """
+
+    log_start: int
+    log_end: int
+    batches: tuple[LoggedBatch, ...]
+    leader_changes: tuple[LeaderChange, ...]
+    snapshots: tuple[HeldSnapshot, ...]
+    epochs: tuple[EpochEntry, ...] | None
+    quorum_state: bytes | None
+    steady: bool
+    torn: str = ""
 
 
 class EpochEntry(msgspec.Struct, frozen=True, order=True):
@@ -234,3 +286,12 @@ class ReceiveRequest(Operation[Mail], frozen=True):
     op: ClassVar[str] = "receive"
 
     peer: int | None
+
+
+class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):
+    """A read of a controller's metadata log, snapshots and quorum-state from its disk."""
+
+    op: ClassVar[str] = "metadata_log"
+
+    topic: str = METADATA_TOPIC
+    partition: int = 0

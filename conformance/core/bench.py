@@ -19,6 +19,7 @@ True
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -47,6 +48,7 @@ from history.readings import (
     HeldReplicas,
     ReadDisks,
     ReadFile,
+    ReadMetadataLog,
     ReadRegistrations,
     ReadWord,
     RegistrationHistories,
@@ -60,6 +62,9 @@ from protocol.words import say
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
+
+FEWEST_CONTROLLERS = 3
+"""The number of controllers from which a quorum can lose one, so that their logs are compared."""
 
 ClientKey = tuple[str, bool, str]
 """A client's key: its node's name, True if for the controller listener, and its purpose (empty if lent)."""
@@ -330,6 +335,16 @@ class Bench:
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._require_cluster().registrations(partitions))
 
+    def read_quorum_at_rest(self) -> None:
+        """Ask all controllers to describe the quorum, then read their metadata logs and quorum-state from disk: for the
+        judges, so not again on a stored tape. Fewer than three controllers are not read."""
+        if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:
+            return
+        self.answers(self.controllers, lambda name: self.node(name, controller=True).describe_quorum())
+        logs = cache(self._cluster.metadata_logs)
+        for name in self.controllers:
+            self._read(name, ReadMetadataLog(), partial(_one_of, logs, name))
+
     def _read(self, node: str, wanted: Operation[T], read: Callable[[], T]) -> T:
         answer: type[T] = wanted.answer
         return self.tape.call(node, wanted.op, msgspec.to_builtins(wanted), answer, read)
@@ -348,3 +363,7 @@ class Bench:
         if self._cluster is None:
             raise KitError("a stored history has no cluster")
         return self._cluster
+
+
+def _one_of(read: Callable[[], Mapping[str, T]], name: str) -> T:
+    return read()[name]

@@ -14,6 +14,7 @@ from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
+from fixtures.disk.held_metadata import held_metadata_logs
 from fixtures.disk.words import registration_histories
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
@@ -28,7 +29,7 @@ from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
-from history.readings import HeldReplicas, RegistrationHistories
+from history.readings import HeldMetadataLog, HeldReplicas, RegistrationHistories
 from protocol.errors import KitError
 from protocol.messages import Topic
 
@@ -122,6 +123,10 @@ class Cluster(Protocol):
         """Return all registrations of partitions committed in the controllers' logs."""
         ...
 
+    def metadata_logs(self) -> dict[str, HeldMetadataLog]:
+        """Return the metadata logs on the disks of all controllers."""
+        ...
+
     def container(self, name: str) -> ClusterNode:
         """Return the container of a node, for checks that damage a disk. Raises KitError without containers."""
         ...
@@ -190,6 +195,9 @@ class LiveCluster:
 
     def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
         return registration_histories([self.container(name) for name in self._cluster.controllers], partitions)
+
+    def metadata_logs(self) -> dict[str, HeldMetadataLog]:
+        return held_metadata_logs([self.container(name) for name in self._cluster.controllers])
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

@@ -101,6 +101,8 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                 observations += applicable_claims(found, facts := Facts(version=bench.column.version))
                 excuses += _count_inapplicable(found, facts)
         _require_rest(check, bench)
+        if not is_calm(bench.tape.history.events):
+            bench.read_quorum_at_rest()
     except KitError as error:
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):

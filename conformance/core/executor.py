@@ -190,7 +190,9 @@ class StepExecutor(ABC, Generic[S]):
             raise unhealed
         self.after_fault()
         self.before_rest(healed=unhealed is None)
-        if not self.agrees():
+        met = self.agrees()
+        self.bench.read_quorum_at_rest()
+        if not met:
             return
         self.at_rest()
         if unhealed is not None:

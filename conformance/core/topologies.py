@@ -155,6 +155,7 @@ LOG_QUORUM = Topology(
     racks=True,
     config={
         **QUICK,
+        "metadata.log.max.record.bytes.between.snapshots": "20000",
         "replica.lag.time.max.ms": "5000",
         "replica.fetch.wait.max.ms": "2000",
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -162,7 +163,7 @@ LOG_QUORUM = Topology(
 )
 """Three controllers, some of which the log machine can lose, and three brokers. Followers leave the ISR after five
 seconds, and learn the high watermark up to two seconds after a lone record; leaders refer a consumer to the replica in
-its rack."""
+its rack. Every 20,000 bytes of metadata each node writes a snapshot, which others can be compared with."""
 
 LOG_PROMPT = Topology(
     name="log-prompt",

@@ -316,6 +316,7 @@ _REQUESTS: dict[str, Callable[[Plain], str]] = {
     "registrations": lambda r: (
         f"metadata log about {', '.join(f'{topic}-{index}' for topic, index in r['partitions'])}"
     ),
+    "metadata_log": lambda r: "for the metadata log on its disk",
     "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
     **groups_in_words.REQUESTS,
     **transactions_in_words.REQUESTS,
@@ -331,6 +332,7 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "read_file": lambda v: _file(v["content"]),
     "reception": lambda v: "something" if v["answered"] else "by closing the connection",
     "registrations": lambda v: f"{sum(len(one['registrations']) for one in v['partitions'])} registrations",
+    "metadata_log": lambda v: f"offsets {v['log_start']} to {v['log_end']}, {len(v['leader_changes'])} leaders",
     "replicas": lambda v: f"{len(v['replicas'])} replicas read: see `disk/`",
     **groups_in_words.OUTCOMES,
     **transactions_in_words.OUTCOMES,

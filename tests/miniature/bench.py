@@ -21,7 +21,14 @@ from fixtures.wire.errors import NotOffered, NotSent
 from fixtures.wire.schemas import Message, Plain
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
-from history.readings import HeldReplica, HeldReplicas, RegistrationHistories, RegistrationHistory, Word
+from history.readings import (
+    HeldMetadataLog,
+    HeldReplica,
+    HeldReplicas,
+    RegistrationHistories,
+    RegistrationHistory,
+    Word,
+)
 from history.shards import Column
 from protocol.errors import KitError
 from protocol.messages import Topic, Versions
@@ -244,6 +251,9 @@ class Miniature:
         return RegistrationHistories(
             tuple(RegistrationHistory(topic.name, index, words) for topic, index, words in found)
         )
+
+    def metadata_logs(self) -> dict[str, HeldMetadataLog]:
+        raise KitError("the miniature's controller decides alone, and has no quorum whose logs could be read")
 
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
