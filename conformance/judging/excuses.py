@@ -317,6 +317,20 @@ REQUEST_FORGED = Evidence(
     until="the end of the history",
     kind="precondition",
 )
+METADATA_LOG_TORN = Evidence(
+    "metadata-log-torn",
+    "the file of a metadata log ended within a batch when it was read, since the node appends to it: what follows is unknown",
+    about="one controller's log",
+    since="the read",
+    until="its end",
+)
+EPOCH_FILES_CHANGED = Evidence(
+    "epoch-files-changed",
+    "a controller's quorum-state or leader-epoch-checkpoint, read before its log and after it, changed in between",
+    about="one controller's log",
+    since="the read",
+    until="its end",
+)
 REGISTERED_AGAIN = Evidence(
     "registered-again",
     "a restarted broker is fenced until it has caught up, and may be in the ISR all the while",

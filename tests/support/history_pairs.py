@@ -8,6 +8,7 @@ from uuid import UUID
 from history.effects import Effects
 from history.readings import Word
 from protocol.codes import Error
+from tests.support import metadata_log_pairs
 from tests.support.descriptions import DescriptionHistory
 from tests.support.histories import LogHistory, Producer, stamped
 from tests.support.producers import ProducerHistory, written
@@ -232,5 +233,6 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "epochs_of_a_node_never_decrease": lambda: (fallen_epoch(3), fallen_epoch(4)),
     "epoch_survives_restarts": lambda: (fallen_epoch(3), fallen_epoch(4)),
     "described_epochs_are_in_order": member_ahead,
+    **metadata_log_pairs.PAIRS,
 }
 """The pairs of the judges that no planted bug with a schedule makes report a violation, by the judge's function."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from conformance.judging.changes import Change, ChangedBy, changed_by
 from conformance.judging.excuses import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED, Evidence
 from conformance.judging.facts.exchange import Exchange, by_asked, by_event
+from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import (
     ForgedRequest,
     KnownLeader,
@@ -46,6 +47,7 @@ class QuorumStory(Story):
         self.stored_epochs: list[StoredEpochs] = []
         self.peer_requests: list[RequestToPeer] = []
         self.forged: list[ForgedRequest] = []
+        self.logs: list[MetadataLogOnDisk] = []
         self._taken: dict[type[Any], list[Any]] = {
             KnownLeader: self.known,
             VoteResult: self.votes,
@@ -55,6 +57,7 @@ class QuorumStory(Story):
             StoredEpochs: self.stored_epochs,
             RequestToPeer: self.peer_requests,
             ForgedRequest: self.forged,
+            MetadataLogOnDisk: self.logs,
         }
 
     def add_fact(self, fact: Any) -> None:

@@ -1,0 +1,67 @@
+"""Epochs along the metadata log, in its leader epoch cache and in the quorum-state beside it (LOG-04, INV-14)."""
+
+from collections.abc import Iterator
+
+from conformance.judging.excuses import EPOCH_FILES_CHANGED
+from conformance.judging.facts.metadata_log import MetadataLogOnDisk
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from conformance.judging.quorum.metadata_log import first_fall, openings
+from conformance.judging.quorum.story import QuorumStory, excuses
+
+
+def _never_decrease(story: QuorumStory, case: str) -> Iterator[Claim]:
+    yield from excuses(story, story.logs, case, alone=True)
+    for read in story.own_words(story.logs):
+        if len(read.held.batches) > 1:
+            fall = first_fall((one.base_offset, one.leader_epoch) for one in read.held.batches)
+            shown = "{}: the batch at offset {} follows one of epoch {} and has epoch {}".format(
+                read.node, *fall or ("",) * 3
+            )
+            yield Finding(fall is None, case, (read.event,), shown, "epoch-fell-in-log")
+
+
+@story_judge("KIP595-LOG-04", QuorumStory, "logs")
+def epochs_in_a_log_never_decrease(story: QuorumStory) -> Iterator[Claim]:
+    """The epochs of the batches in a controller's log never decrease."""
+    yield from _never_decrease(story, "batches")
+
+
+@story_judge("KIP595-INV-14", QuorumStory, "logs")
+def log_is_in_the_order_of_epochs(story: QuorumStory) -> Iterator[Claim]:
+    """The same as an invariant."""
+    yield from _never_decrease(story, "order")
+
+
+@story_judge("KIP595-LOG-04", QuorumStory, "logs")
+def epoch_files_agree_with_the_log(story: QuorumStory) -> Iterator[Claim]:
+    """The leader epoch cache has the first offset of each epoch in the log, and no batch is above the epoch of quorum-state."""
+    for case in ("epoch-checkpoint", "quorum-state"):
+        yield from excuses(story, story.logs, case, alone=True)
+    for read in story.own_words(story.logs):
+        for finding in (_cache_agrees(read), _state_is_not_older(read)):
+            if finding is not None:
+                yield finding if read.held.steady else Excuse(EPOCH_FILES_CHANGED, finding.case)
+
+
+def _cache_agrees(read: MetadataLogOnDisk) -> Finding | None:
+    """Compare leader-epoch-checkpoint with the batches, between the log start and the log end; None for an empty log."""
+    if not read.held.batches:
+        return None
+    log = {one.leader_epoch: one.base_offset for one in openings(read)}
+    cached = {one.epoch: one.start_offset for one in read.held.epochs or ()}
+    inside = range(read.held.log_start + 1, read.held.log_end)
+    missing = next((epoch for epoch, offset in log.items() if cached.get(epoch) != offset), None)
+    strange = next((epoch for epoch, offset in cached.items() if offset in inside and epoch not in log), None)
+    wrong = missing if missing is not None else strange
+    shown = f"{read.node}: epoch {wrong} begins at offset {log.get(wrong or 0, 'none')} in the log, "
+    shown += f"and at offset {cached.get(wrong or 0, 'none')} in leader-epoch-checkpoint"
+    return Finding(wrong is None, "epoch-checkpoint", (read.event,), shown, "wrong-epoch-cache")
+
+
+def _state_is_not_older(read: MetadataLogOnDisk) -> Finding | None:
+    """Compare the newest epoch of the log with quorum-state; None for an empty log, or if the file is missing or damaged."""
+    if not read.held.batches or read.state is None:
+        return None
+    newest = max(one.leader_epoch for one in read.held.batches)
+    shown = f"{read.node}: its log has a batch of epoch {newest}, and its quorum-state is of epoch {read.state.epoch}"
+    return Finding(newest <= read.state.epoch, "quorum-state", (read.event,), shown, "older-quorum-state")
