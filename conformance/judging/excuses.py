@@ -324,6 +324,15 @@ METADATA_LOG_TORN = Evidence(
     since="the read",
     until="its end",
 )
+LOG_BEHIND = Evidence(
+    "log-behind-the-epoch",
+    "a log has no batch of the epoch in which a high watermark was named, nor of a later one: it may be that of a deposed "
+    "leader, whose tail is not truncated yet",
+    about="one controller's log",
+    since="the read",
+    until="the next read of that log",
+    kind="precondition",
+)
 EPOCH_FILES_CHANGED = Evidence(
     "epoch-files-changed",
     "a controller's quorum-state or leader-epoch-checkpoint, read before its log and after it, changed in between",

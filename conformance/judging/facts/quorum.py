@@ -103,9 +103,14 @@ class Stored(msgspec.Struct, frozen=True, rename="camel"):
         return LeaderAndEpoch(self.leader_id, self.leader_epoch)
 
 
+class _Versioned(msgspec.Struct):
+    data_version: Literal[0, 1]
+
+
 def stored_in(content: bytes | None) -> Stored | None:
-    """Return the fields of a quorum-state file; None if it is missing or damaged."""
+    """Return the fields of a quorum-state file; None if it is missing, damaged or of an unknown version."""
     try:
+        msgspec.json.decode(content or b"", type=_Versioned)
         return msgspec.json.decode(content or b"", type=Stored)
     except msgspec.DecodeError:
         return None

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from conformance.judging.excuses import LOG_BEHIND
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import MetadataFetch
-from conformance.judging.judge import Claim, Finding, story_judge
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.quorum.metadata_log import Held, MetadataLogs, Watermark, first_difference, within
 from conformance.judging.quorum.story import QuorumStory, excuses
 from history.readings import HeldSnapshot
@@ -22,6 +23,8 @@ def logs_match(story: QuorumStory) -> Iterator[Claim]:
         known = logs.watermark(other.asked, upto=min(one.last_epoch, other.last_epoch))
         if known is not None:
             yield from _equal_below(one, other, known)
+        if logs.is_behind(one) or logs.is_behind(other):
+            yield Excuse(LOG_BEHIND, "committed")
 
 
 def _equal_up_to_the_last_common(one: MetadataLogOnDisk, other: MetadataLogOnDisk) -> Iterator[Finding]:
@@ -75,8 +78,8 @@ def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
     earlier: list[Held] = []
     for held, committed in _as_committed(story):
         for other in _latest_of_each(earlier):
-            if (finding := _same_committed(other, held)) is not None:
-                yield finding
+            if (claim := _same_committed(other, held)) is not None:
+                yield claim
         if committed is not None:
             earlier.append(committed)
 
@@ -100,12 +103,13 @@ def _latest_of_each(earlier: Sequence[Held]) -> list[Held]:
     return [*{(one.node, bool(one.batches and one.batches[0][3])): one for one in earlier if one.batches}.values()]
 
 
-def _same_committed(other: Held, held: Held) -> Finding | None:
-    """Compare what a node holds with what another had committed; None if they have no offset in common, or if the node has
-    not reached the epoch of that."""
+def _same_committed(other: Held, held: Held) -> Claim | None:
+    """Compare what a node holds with what another had committed; None if they have no offset in common."""
     common = [one for one in other.batches if held.start <= one[0] < held.end]
-    if not common or held.epoch < other.epoch:
+    if not common:
         return None
+    if held.epoch < other.epoch:
+        return Excuse(LOG_BEHIND, "batches")
     mine = {one[0]: one for one in held.batches}
     wrong = next((one for one in common if not _are_equal(one, mine.get(one[0]))), None)
     shown = f"{held.node} holds other bytes at offset {wrong[0]} than {other.node} had committed" if wrong else ""
@@ -124,6 +128,8 @@ def no_older_epoch_behind_a_committed_record(story: QuorumStory) -> Iterator[Cla
     yield from excuses(story, story.logs, "committed")
     logs = story.derive(MetadataLogs)
     for other, read in logs.pairs():
+        if logs.is_behind(other) or logs.is_behind(read):
+            yield Excuse(LOG_BEHIND, "committed")
         known = logs.watermark(other.asked, upto=min(other.last_epoch, read.last_epoch))
         below = [one for one in other.held.batches if known is not None and one.last_offset < known.offset]
         if known is None or not below or read.held.log_end <= below[-1].base_offset:

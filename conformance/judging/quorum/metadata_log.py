@@ -73,6 +73,10 @@ class MetadataLogs:
         """
         return self.watermark(log.asked, upto=log.last_epoch)
 
+    def is_behind(self, log: MetadataLogOnDisk) -> bool:
+        """True if a high watermark was named in a later epoch than the log has."""
+        return any(one.event < log.asked and one.epoch > log.last_epoch for one in self._watermarks)
+
     def pairs(self) -> Iterator[tuple[MetadataLogOnDisk, MetadataLogOnDisk]]:
         """Yield each read with the latest earlier one of each other node."""
         latest: dict[str, MetadataLogOnDisk] = {}

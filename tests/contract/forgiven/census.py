@@ -6,10 +6,22 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
-from tests.contract.forgiven import clocks, coordinators, due, logs, losses, producers, quorum, races, rigs, topics
+from tests.contract.forgiven import (
+    clocks,
+    coordinators,
+    due,
+    logs,
+    losses,
+    metadata_logs,
+    producers,
+    quorum,
+    races,
+    rigs,
+    topics,
+)
 from tests.contract.forgiven.entry import Forgiven
 
-MODULES = (clocks, coordinators, due, logs, losses, producers, quorum, races, topics)
+MODULES = (clocks, coordinators, due, logs, losses, metadata_logs, producers, quorum, races, topics)
 CENSUS: dict[Evidence, Forgiven | rigs.ForgivenByRig] = {
     entry.evidence: entry for module in MODULES for entry in module.ENTRIES
 }

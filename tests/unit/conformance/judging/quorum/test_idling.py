@@ -11,7 +11,7 @@ from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
 from history.observations import Observation
 from history.shards import Shard
-from tests.support.quorum import QuorumHistory
+from tests.support.metadata_logs import MetadataLogHistory
 from tests.support.sample_shards import ShardBuilder
 
 OF_QUORUM = [judge for judge in JUDGES if judge.about == "quorum"]
@@ -19,18 +19,23 @@ ROWS = {row.id for row in shipped_rows() if row.kip == 595 and row.kind == "prop
 JUDGED = ROWS & {judge.row for judge in OF_QUORUM}
 EXAMPLES = 100
 
-Happens = Callable[[QuorumHistory], QuorumHistory]
+LOG: tuple[tuple[int, int, int], ...] = ((0, 3, 1), (4, 8, 4), (9, 9, 5))
+
+Happens = Callable[[MetadataLogHistory], MetadataLogHistory]
 
 
-def looked_at(history: QuorumHistory, leader: int, epoch: int) -> QuorumHistory:
+def looked_at(history: MetadataLogHistory, leader: int, epoch: int) -> MetadataLogHistory:
     """Ask all controllers and a broker, and read the disks."""
     for node in (101, 102, 103):
         history.knows(node, leader, epoch).stored(node, leader, epoch, voted=leader)
-    log = [(0, 3, 1), (4, 8, epoch)]
-    history.fetched(*log, by=leader, epoch=epoch, watermark=9).epochs(leader, (1, 0), (epoch, 4))
+    log = [one for one in LOG if one[2] <= epoch]
+    end = log[-1][1] + 1
+    history.fetched(*log, by=leader, epoch=epoch, watermark=end).epochs(leader, *((one[2], one[0]) for one in log))
     for by in (leader, 1):
-        history.described(9, 9, 9, watermark=9, epoch=epoch, leader=leader, by=by)
-    return history
+        history.described(end, end, end, watermark=end, epoch=epoch, leader=leader, by=by)
+    return history.all_read(
+        *log, changes={one[2]: {"leader": 97 + one[2], "granting": (97 + one[2], 103)} for one in LOG[1:]}
+    )
 
 
 def verdicts(happens: Happens) -> dict[str, str]:
@@ -55,11 +60,11 @@ def verdicts(happens: Happens) -> dict[str, str]:
 
 
 def _observed(happens: Happens, number: int) -> Iterator[Observation]:
-    history = happens(looked_at(QuorumHistory(number=number), 101, 4))
+    history = happens(looked_at(MetadataLogHistory(number=number), 101, 4))
     yield from judge_history(OF_QUORUM, history.history).observations
 
 
-def killed_broker(history: QuorumHistory) -> QuorumHistory:
+def killed_broker(history: MetadataLogHistory) -> MetadataLogHistory:
     return looked_at(looked_at(history.fault("kill", 1), 101, 4), 102, 5)
 
 

@@ -161,6 +161,16 @@ def test_an_older_history_without_a_read_shows_nothing(judge: Judge) -> None:
     assert (judged.observations, judged.excuses, judged.raised) == ([], [], [])
 
 
+def test_the_log_of_a_deposed_leader_is_counted() -> None:
+    for judge, case in (
+        (logs_match, "committed"),
+        (no_older_epoch_behind_a_committed_record, "committed"),
+        (committed_prefix_never_changes, "batches"),
+    ):
+        judged = judge_history([judge], beside(*TAIL, watermark=8, epoch=2).history)
+        assert [(one.case, one.excuse) for one in judged.excuses] == [(case, "log-behind-the-epoch")]
+
+
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize(
     "disturb",
