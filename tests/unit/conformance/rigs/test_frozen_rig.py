@@ -96,12 +96,15 @@ def test_records_are_served_again_too() -> None:
     assert passed.value.due == "next fetch"
 
 
-@pytest.mark.parametrize("content", [None, b"", b'{"leaderId":'])
-def test_a_missing_quorum_state_equals_nothing(content: bytes | None) -> None:
+STATE = b'{"leaderId":-1,"leaderEpoch":3,"votedId":2,"other":0,"data_version":0}'
+
+
+@pytest.mark.parametrize("content", [None, b"", STATE[:20], STATE + STATE, STATE.replace(b":0}", b":9}")])
+def test_a_missing_or_damaged_quorum_state_equals_nothing(content: bytes | None) -> None:
     first, second = stored_or_not(File(content)), stored_or_not(File(content))
     assert first != second
     assert first != Stored(-2, -2, -2)
-    assert stored_or_not(File(b'{"leaderId":-1,"leaderEpoch":3,"votedId":2,"other":0}')) == Stored(-1, 3, 2)
+    assert stored_or_not(File(STATE)) == Stored(-1, 3, 2)
 
 
 @pytest.mark.parametrize(("next_at", "taken"), [((0.2,), True), ((0.299, 0.9), True), ((0.48,), False), ((), False)])
