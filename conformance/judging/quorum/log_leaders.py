@@ -81,9 +81,9 @@ def logs_name_one_leader_of_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     for read in logs.reads:
         for change in read.held.leader_changes:
             shown = f"the log of {read.node} has leader {change.leader} in epoch {change.epoch}"
-            leader, event, said = first.setdefault(change.epoch, (change.leader, read.event, shown))
+            leader, event, earlier = first.setdefault(change.epoch, (change.leader, read.event, shown))
             if event != read.event:
-                yield Finding(leader == change.leader, "log", (event, read.event), f"{said}; {shown}", "two-leaders")
+                yield Finding(leader == change.leader, "log", (event, read.event), f"{earlier}; {shown}", "two-leaders")
 
 
 def _without_brokers(story: QuorumStory) -> Iterator[Claim]:

@@ -90,10 +90,10 @@ def _as_committed(story: QuorumStory) -> Iterator[tuple[Held, Held | None]]:
     facts: list[MetadataLogOnDisk | MetadataFetch] = [*logs.reads, *story.words_of_all(story.fetched)]
     for fact in sorted(facts, key=by_event):
         if isinstance(fact, MetadataFetch):
-            held = Held.fetched(fact)
+            held = Held.from_answer(fact)
             yield held, held
             continue
-        held, known = Held.on_disk(fact), logs.committed(fact)
+        held, known = Held.from_disk(fact), logs.watermark_for(fact)
         below = tuple([one for one in held.batches if known is not None and one[1] < known.offset])
         yield held, held._replace(epoch=known.epoch, batches=below) if known is not None and below else None
 

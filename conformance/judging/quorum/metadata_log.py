@@ -33,12 +33,12 @@ class Held(NamedTuple):
     batches: tuple[tuple[int, int, int, str], ...]
 
     @classmethod
-    def on_disk(cls, log: MetadataLogOnDisk) -> Self:
+    def from_disk(cls, log: MetadataLogOnDisk) -> Self:
         batches = tuple([(b.base_offset, b.last_offset, b.leader_epoch, b.digest) for b in log.held.batches])
         return cls(log.node, log.event, log.last_epoch, log.held.log_start, log.held.log_end, batches)
 
     @classmethod
-    def fetched(cls, fetch: MetadataFetch) -> Self:
+    def from_answer(cls, fetch: MetadataFetch) -> Self:
         batches = tuple([(b.first, b.last, b.epoch, "") for b in fetch.batches if b.last < fetch.high_watermark])
         start, end = (batches[0][0], batches[-1][1] + 1) if batches else (fetch.offset, fetch.offset)
         return cls(fetch.node, fetch.event, fetch.known.leader_epoch, start, end, batches)
@@ -65,7 +65,7 @@ class MetadataLogs:
         known = (one for one in self._watermarks if one.event < before and one.epoch <= upto)
         return max(known, key=lambda one: one.offset, default=None)
 
-    def committed(self, log: MetadataLogOnDisk) -> Watermark | None:
+    def watermark_for(self, log: MetadataLogOnDisk) -> Watermark | None:
         """Return the high watermark below which a log must be as everywhere; None if none is known.
 
         Without a batch of the watermark's epoch, or of a later one, it may be the log of a deposed leader, whose tail is not
