@@ -50,8 +50,8 @@ def test_an_epoch_opens_with_its_leader(name: str) -> None:
 
 
 def test_a_missing_record_is_told_with_its_place() -> None:
-    told = detail(leader_change_opens_each_epoch, alone(changes={2: None}))
-    assert "the first batch of epoch 2, at offset 5, has no LeaderChange record" in told
+    sentence = detail(leader_change_opens_each_epoch, alone(changes={2: None}))
+    assert "the first batch of epoch 2, at offset 5, has no LeaderChange record" in sentence
 
 
 @pytest.mark.parametrize(
