@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from conformance.judging.excuses import EPOCH_FILES_CHANGED
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.metadata_log import first_fall, openings
+from conformance.judging.quorum.logs_on_disk import first_fall, openings
 from conformance.judging.quorum.story import QuorumStory, excuses
 
 

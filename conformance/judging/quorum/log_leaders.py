@@ -6,7 +6,7 @@ from conformance.judging.excuses import METADATA_LOG_TORN
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import KnownLeader
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.metadata_log import MetadataLogs, Watermark, first_gap, openings
+from conformance.judging.quorum.logs_on_disk import MetadataLogs, Watermark, first_gap, openings
 from conformance.judging.quorum.story import QuorumStory, excuses
 from history.readings import LeaderChange, LoggedBatch
 from protocol.words import say

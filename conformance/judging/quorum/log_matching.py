@@ -7,7 +7,7 @@ from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import MetadataFetch
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.metadata_log import Held, MetadataLogs, Watermark, first_difference, within
+from conformance.judging.quorum.logs_on_disk import Held, MetadataLogs, Watermark, first_difference, within
 from conformance.judging.quorum.story import QuorumStory, excuses
 from history.readings import HeldSnapshot
 
