@@ -60,9 +60,6 @@ class HeldReplica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HeldReplicas(msgspec.Struct, frozen=True, gc=False):
     replicas: tuple[HeldReplica, ...]
 
-    def of_partition(self, partition: str) -> list[HeldReplica]:
-        return [replica for replica in self.replicas if replica.partition == partition]
-
 
 class LoggedBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A batch of the metadata log. Equal digests mean equal bytes, including header and leader epoch."""

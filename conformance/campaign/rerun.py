@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.campaign.plan import ColumnRun, Plan
+from conformance.campaign.plan import ColumnRun
 from conformance.core.registry import checks_by_row, own_checks
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
@@ -72,13 +72,13 @@ def _read_baseline(path: Path) -> Baseline:
         raise WrongUse(str(error).replace("--baseline", "--rerun-violated")) from error
 
 
-def column_runs_again(violated: Sequence[ViolatedCase], shards: Sequence[Shard], plan: Plan | None) -> list[ColumnRun]:
+def column_runs_again(violated: Sequence[ViolatedCase], shards: Sequence[Shard]) -> list[ColumnRun]:
     """Return one run per column, with its earlier profile and features. Raises WrongUse for a column without shards."""
     by_column = groupby(violated, key=lambda case: case.label)
-    return [_column_run(label, {case.row for case in cases}, shards, plan) for label, cases in by_column]
+    return [_column_run(label, {case.row for case in cases}, shards) for label, cases in by_column]
 
 
-def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard], plan: Plan | None) -> ColumnRun:
+def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard]) -> ColumnRun:
     headers = [shard.header for shard in shards if shard.header is not None and shard.header.column.label == label]
     if not headers:
         raise WrongUse(

@@ -216,7 +216,7 @@ def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
         print_progress(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
         return EXIT_SATISFIED
     _refuse_others(out)
-    plan = new_plan(column_runs_again(violated, list(read_shards(out / "shards")), read_plan(out)), rest)
+    plan = new_plan(column_runs_again(violated, list(read_shards(out / "shards"))), rest)
     known = read_baseline(_check_baseline(Path(asked.baseline))) if asked.baseline else Baseline()
     means.prepare(versions_of(plan.columns))
     try:

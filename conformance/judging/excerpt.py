@@ -103,6 +103,3 @@ def _weighed_answer(history: History, one: EventLine, answer: Answer, concerned:
     if op in READS or op.startswith(READ_ONLY):
         return _Weighed(min(shared, 3) + 1, op, 1)
     return _Weighed(4 + shared if shared else 2, op)
-
-
-__all__ = ["MOST", "Excerpt", "excerpt"]

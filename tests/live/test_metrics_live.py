@@ -5,11 +5,13 @@ import pytest
 from fixtures import metrics
 from fixtures.cluster import ClusterNode, KRaftCluster, Topology
 from fixtures.images import obtain_image
-from fixtures.metrics import BROKER_METADATA, RAFT, NoMetrics
+from fixtures.metrics import RAFT, NoMetrics
 from fixtures.runs import Run
 from fixtures.waiting import eventually
 
 pytestmark = pytest.mark.docker
+
+BROKER_METADATA = "kafka.server:type=broker-metadata-metrics"
 
 
 def last_applied(broker: ClusterNode) -> int:

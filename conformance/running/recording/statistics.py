@@ -190,12 +190,10 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
     """Return a schedule's line: how often its premise was met, what it showed, and how long it took."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
-    return (
-        f"{check.schedule:12} {label:10} {count:24} {schedule_verdict(check, one):13} {one.seconds:6.0f} s  {check.id}"
-    )
+    return f"{check.schedule:12} {label:10} {count:24} {schedule_verdict(one):13} {one.seconds:6.0f} s  {check.id}"
 
 
-def schedule_verdict(check: Check, one: CheckTotals) -> str:
+def schedule_verdict(one: CheckTotals) -> str:
     """Return a schedule's verdict, from its own observations and those of the invariants that judged its history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"

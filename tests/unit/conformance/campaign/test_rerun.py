@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.campaign.plan import RERUN, ColumnRun, Plan, read_plan
+from conformance.campaign.plan import RERUN, ColumnRun, read_plan
 from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
 from conformance.catalogue import shipped_rows
 from fixtures.errors import WrongUse
@@ -113,15 +113,14 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
 # --- which column a label is
 
 
-def runs_again(tmp_path: Path, label: str, plan: Plan | None = None, **header: Any) -> list[ColumnRun]:
+def runs_again(tmp_path: Path, label: str, **header: Any) -> list[ColumnRun]:
     shard = ShardBuilder("s", label=label, run="261121-000000-0001", **header).finish().write(tmp_path)
-    return column_runs_again([ViolatedCase(label, ROW)], [read_shard(shard)], plan)
+    return column_runs_again([ViolatedCase(label, ROW)], [read_shard(shard)])
 
 
 def test_what_its_shards_recorded_selects_a_column(tmp_path: Path) -> None:
     selection = ["--kafka-home", "/kafka", "--label", "mine", "--as", "3.9.2", "--server-property", "license=k"]
-    home = ColumnRun(name="mine", selection=["--kafka-home", "/kafka"], run="261121-000000-0001")
-    [column] = runs_again(tmp_path, "mine", Plan(options=[], seed=1, columns=[home]), selection=selection)
+    [column] = runs_again(tmp_path, "mine", selection=selection)
     assert column.selection == selection
     assert column.options == ["--conformance-profile", "smoke", "--requirement", ROW]
 
@@ -138,13 +137,13 @@ def test_the_check_that_saw_the_violation_runs_again(tmp_path: Path, check: str,
         .finish()
         .write(tmp_path)
     )
-    [column] = column_runs_again([ViolatedCase("3.9.2", row)], [read_shard(shard)], None)
+    [column] = column_runs_again([ViolatedCase("3.9.2", row)], [read_shard(shard)])
     assert column.options == ["--conformance-profile", "smoke", "--requirement", row, *more]
 
 
 def test_a_column_without_shards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match=r"none of its shards is left"):
-        column_runs_again([ViolatedCase("4.3.1", ROW)], [], None)
+        column_runs_again([ViolatedCase("4.3.1", ROW)], [])
 
 
 # --- what the rerun shows of each case
@@ -167,7 +166,7 @@ def test_the_violated_cases_of_a_row_are_told_apart(tmp_path: Path) -> None:
     violated = violated_in(tmp_path)
     assert violated == [ViolatedCase("4.3.1", ROW, "a"), ViolatedCase("4.3.1", ROW, "b")]
     shard = ShardBuilder("s", run="261121-000000-0001").finish().write(tmp_path)
-    [column] = column_runs_again(violated, [read_shard(shard)], None)
+    [column] = column_runs_again(violated, [read_shard(shard)])
     assert column.options.count(ROW) == 1
 
 
