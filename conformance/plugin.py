@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
 LISTING = pytest.StashKey[Listing]()
 TELLING = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
-"""Options of pytest with which it tells something, and runs nothing."""
+"""The options of pytest with which it prints something and runs nothing."""
 WATCHDOG = pytest.StashKey[Watchdog]()
 
 
@@ -237,7 +237,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """While checks run, the controller tells now and then how far they are (not with -q), and ends a run that hangs."""
+    """While checks run, the controller reports progress now and then (not with -q), and ends a run that hangs."""
     config = session.config
     if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.collectonly:
         return (yield)

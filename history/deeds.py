@@ -50,7 +50,7 @@ def deeds_behind(history: History, seen: Observation) -> list[str]:
 
 
 def _step_text(step: Taken) -> str:
-    """Return a step with its role; empty for one that injects or heals, since its faults tell that."""
+    """Return a step with its role; empty for one that injects or heals, since its faults show that."""
     if "fault" in step.step or step.kind.startswith("heal"):
         return ""
     return f"{step.kind} {step.step.get('role') or step.step.get('to') or ''}".strip()

@@ -224,7 +224,7 @@ class ReaderDelivery(Operation[Position], frozen=True):
 
 
 class ReaderRewind(Operation[Position], frozen=True):
-    """A reader rewinds to before a truncation, to the epoch and end offset that it was `told`."""
+    """A reader rewinds to before a truncation, to the diverging epoch and end offset that it got (`told`)."""
 
     op: ClassVar[str] = "rewind"
 

@@ -205,7 +205,7 @@ _decoder = msgspec.json.Decoder(AnyShardLine)
 _BEGINNING = re.compile(rb'^\{"type":"[a-z]+","shard":"([^"\\]+)"')
 
 HEADER = b'{"type":"header",'
-"""The beginning of a header, whatever its schema."""
+"""The beginning of a header of any schema."""
 BOM = "\ufeff".encode()
 """The byte order mark that some editors put before a text."""
 

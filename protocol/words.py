@@ -22,9 +22,9 @@ TELL_NOTHING = frozenset({
     "heartbeat_interval_ms", "last_timestamp", "log_append_time_ms", "node_endpoints", "start_time_ms", "throttle_time_ms",
     "topic_id", "version",
 })  # fmt: skip
-"""Fields that tell nothing about a node's actions."""
+"""Fields that say nothing about a node's actions."""
 ERRORS = ("error", "error_code", "top_level_error")
-"""Fields that are told without their names."""
+"""Fields that are shown without their names."""
 JOINED = {
     ("topic", "partition"): "{}-{}",
     ("producer_id", "producer_epoch"): "producer {} at epoch {}",
@@ -33,7 +33,7 @@ JOINED = {
     ("candidate_id", "candidate_epoch"): "candidate {} at epoch {}",
     ("member_id", "member_epoch"): "{} at epoch {}",
 }
-"""Fields that are told together, and how."""
+"""Fields that are shown together, and their form."""
 NAMES = {"high_watermark": "HW", "isr": "ISR", "isr_nodes": "ISR", "last_stable_offset": "LSO"}
 """Names that people use of fields."""
 MOST = 40

@@ -72,8 +72,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     administration: Mapping[str, About]
     looks: About
     scenes: Mapping[str, About] = {}
-    """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no fault
-    standing."""
+    """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no active
+    fault."""
 
     @property
     def pairs(self) -> list[Meeting]:
@@ -83,7 +83,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> list[str]:
-        """The faults that can be injected only while no other stands; all of them if there are none."""
+        """The faults that can be injected only while no other is active; all of them if there are none."""
         return [name for name, fault in self.faults.items() if fault.kind.alone or fault.kind.needs_whole] or list(
             self.faults
         )
@@ -173,7 +173,7 @@ def _with_needed(names: Sequence[str], *others: str) -> tuple[str, ...]:
 
 @composite
 def episodes(draw: DrawFn, offer: Offer, swarm: Swarm, standing: int, most: int) -> list[Step]:
-    """Draw episodes that begin while `standing` faults stand; at most `most` may stand at once."""
+    """Draw episodes that begin while `standing` faults are active; at most `most` may be active at once."""
     return list(_Episode(draw, offer, swarm, standing, most).steps())
 
 
@@ -204,7 +204,7 @@ class _Episode:
         yield self._draw(self._offer.looks(self._on))
 
     def _maybe_scene(self) -> About | None:
-        """Return this episode's scene, in one of `SCENES` episodes while no fault stands; else None."""
+        """Return this episode's scene, in one of `SCENES` episodes while no fault is active; else None."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
             return None
@@ -251,7 +251,7 @@ class _Episode:
     # --- faults
 
     def _draw_hits(self, chain: str) -> tuple[Hit, ...]:
-        """Return one to three faults that can stand together, each with the role that it hits; empty for any role.
+        """Return one to three faults that can overlap, each with the role that it hits; empty for any role.
 
         In turn: a follower falls behind, then the leader is lost right after a write, then its successor. Unseen: the
         active controller is lost, then a leader, which restarts with less than it had. Cut short: the leader is lost,
@@ -324,7 +324,7 @@ class _Episode:
     # --- the end
 
     def _end(self) -> Iterator[Step]:
-        """Look while all faults stand, then heal them one by one with work in between, or all at once; or leave them
+        """Look while all faults are active, then heal them one by one with work in between, or all at once; or leave them
         to the next round or episode."""
         ending = self._draw(sampled_from(["one by one", "at once", "left", "one by one"]))
         if ending != "left":

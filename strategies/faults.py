@@ -124,7 +124,7 @@ def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrat
 
 
 def overlaps(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Overlap]:
-    """Draw plans of two faults that can stand together; nothing if no two of the kinds can."""
+    """Draw plans of two faults that can overlap; nothing if no two of the kinds can."""
     pairs = pairs_of(kinds)
     return st.sampled_from(pairs).flatmap(_overlap_of_pair) if pairs else st.nothing()
 

@@ -207,7 +207,7 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
 
 
 def _topic_settings() -> SearchStrategy[dict[str, str]]:
-    """Draw a new topic's settings, each of which may be left to the cluster."""
+    """Draw a new topic's settings; each may keep the cluster's default."""
     return builds(
         _config_of_settings,
         sampled_from(["2", "1", "3", None]),
@@ -303,7 +303,7 @@ MAIN = (
     "remove-epoch-checkpoint",
     "wipe-disk",
 )
-"""The faults of which each pair should meet on one partition, in either order."""
+"""The faults that should meet in pairs on one partition, in either order."""
 
 
 BRIEF = (elections.MoveLeader, elections.PreferredElection, elections.Reassign, process.RollingRestart)
@@ -391,4 +391,4 @@ OFFER = Offer(
     administration=ADMINISTRATION,
     looks=_look_steps,
 )
-"""Everything of which the log machine's episodes are made."""
+"""All parts of the log machine's episodes."""

@@ -1,4 +1,4 @@
-"""Meetings in a schedule: faults that overlap on one subject, and administration while a fault stands.
+"""Meetings in a schedule: faults that overlap on one subject, and administration while a fault is active.
 
 Pure functions over steps; remove faults that were not injected and steps that were skipped first.
 """

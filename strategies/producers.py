@@ -183,7 +183,7 @@ class PythonEnd(steps.Step, frozen=True, kw_only=True, tag="python-end"):
 
 
 class PythonReopen(OfPython, frozen=True, kw_only=True, tag="python-reopen"):
-    """Close the producer, whatever is under way, and start another in its place."""
+    """Close the producer, even in the middle of a transaction, and start another in its place."""
 
 
 # --- reading

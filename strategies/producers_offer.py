@@ -209,7 +209,7 @@ FAULTS = [
     fault_kind(unclean.UncleanElection, ("loose-0",), own_topic=just(False)),
 ]
 MAIN = ("kill", "stop", "pause-past-fencing", "cut-off-from-controllers", "isolate", "one-link", "drop", "freeze")
-"""The faults of which each pair should meet on one partition, in either order."""
+"""The faults that should meet in pairs on one partition, in either order."""
 
 
 BRIEF = (
@@ -356,4 +356,4 @@ OFFER = Offer(
     looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
     scenes={"decided": decided_scenes},
 )
-"""Everything of which the producer machine's episodes are made."""
+"""All parts of the producer machine's episodes."""

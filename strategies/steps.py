@@ -18,7 +18,7 @@ from strategies.faults import faults_of
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     """One action of a machine; its tag is the name of its kind.
 
-    `disturbs` tells faults from operations: a shrinker drops faults first. `reads`: it changes nothing in the cluster, so that a
+    `disturbs` is true for faults, which a shrinker drops first. `reads`: it changes nothing in the cluster, so that a
     violation that other steps show seldom needs it.
     """
 
@@ -37,7 +37,7 @@ class SubjectStep(Step, frozen=True, kw_only=True):
 
 
 class Disturb(SubjectStep, frozen=True, kw_only=True, tag="disturb"):
-    """A fault around the subject that stands until it is healed. With `follow` the next step waits for the cluster's
+    """A fault around the subject that lasts until it is healed. With `follow` the next step waits for the cluster's
     reaction; without it that step meets the election or recovery under way."""
 
     disturbs: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class Disturb(SubjectStep, frozen=True, kw_only=True, tag="disturb"):
 
 
 class DisturbBriefly(SubjectStep, frozen=True, kw_only=True, tag="disturb-briefly"):
-    """A transient fault around the subject, injected and healed within the step. Skipped while another stands."""
+    """A transient fault around the subject, injected and healed within the step. Skipped while another is active."""
 
     disturbs: ClassVar[bool] = True
     fault: AnyFault
@@ -168,7 +168,7 @@ class Echo(Step, frozen=True, kw_only=True, tag="echo"):
 
 class Sweep(Step, frozen=True, kw_only=True, tag="sweep"):
     """Ask a right and a wrong broker the same questions, in several versions, about all items and single ones; the turn
-    selects which. Skipped while a fault stands."""
+    selects which. Skipped while a fault is active."""
 
     reads: ClassVar[bool] = True
     turn: int = 0

@@ -154,7 +154,7 @@ def _column_environment() -> dict[str, str]:
 
 
 def log_of(out: Path, column: ColumnRun) -> Path:
-    """Return the file in which a column's output is kept."""
+    """Return the file with a column's output."""
     return out / "logs" / f"{column.run}.log"
 
 

@@ -80,7 +80,7 @@ def _occur_in_order(groups: Iterable[Iterable[str]], deeds: Sequence[str]) -> bo
 
 
 def _at_once(groups: Sequence[Sequence[str]], deeds: Sequence[str]) -> Iterator[bool]:
-    """Yield, for each moment, whether a deed of every group stands; a step stands while it is taken."""
+    """Yield, for each moment, whether a deed of every group is active; a step is active while it runs."""
     standing: list[str] = []
     for deed in deeds:
         if deed.startswith(HEALED):

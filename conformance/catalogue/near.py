@@ -9,7 +9,7 @@ MOST = 3
 
 
 def similar_rows(row: str) -> str:
-    """Return sentences that name the rows with the most similar ids, if any, and tell where all are listed."""
+    """Return sentences that name the rows with the most similar ids, if any, and say where all are listed."""
     ids = [one.id for one in shipped_rows()]
     alike = [row.upper()] if row.upper() in ids else get_close_matches(row.upper(), ids, n=MOST)
     meant = f"Did you mean {' or '.join(alike)}? " if alike else ""

@@ -39,7 +39,7 @@ class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def stands(self, deed: str) -> bool:
-        """True for a fault, which stands until it is healed. One that shares its name with a step is over at once."""
+        """True for a fault, which lasts until it is healed. One that shares its name with a step is over at once."""
         name = deed.partition(" ")[0]
         return name in self.faults and name not in self.steps
 

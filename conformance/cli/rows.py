@@ -87,7 +87,7 @@ def rows(
     untested: bool,
     form: Literal["text", "json"],
 ) -> None:
-    """List the rows of the catalogue, or tell all about one.
+    """List the rows of the catalogue, or show everything about one.
 
     ROW is an id such as KIP320-FETCH-03, or a glob such as 'KIP320-*'; upper and lower case are the same.
     """

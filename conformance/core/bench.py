@@ -235,7 +235,7 @@ class Bench:
         """Return the answer to a request that must be granted. Raises Overdue if it is refused.
 
         `lasts` is the sender's transaction or session timeout in seconds, which may pass while the kit is starved of
-        CPU. If it is short, or a fault stands, the tested system does not owe the answer.
+        CPU. If it is short, or a fault is active, the tested system does not owe the answer.
         """
         if error_of(answer) is Error.NONE:
             return answer

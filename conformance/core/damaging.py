@@ -69,7 +69,7 @@ class Changed(msgspec.Struct, frozen=True):
 class Disk:
     """One partition (`topic-0`), or one of several log directories, on one broker's disk.
 
-    Each method tells whether the broker may run.
+    Each method says whether the broker may run.
     """
 
     def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], ClusterNode]) -> None:

@@ -44,7 +44,7 @@ class Faults:
         return self._record("inject", fault, lambda: self._require_injector().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:
-        """Heal the fault; wait until it is gone and, if no other stands, the cluster is healthy. Raises Unhealed."""
+        """Heal the fault; wait until it is gone and, if no other is active, the cluster is healthy. Raises Unhealed."""
         return self._record("heal", fault, lambda: self._require_injector().heal(fault))
 
     @contextmanager
@@ -57,12 +57,12 @@ class Faults:
             self.heal(fault)
 
     def heal_all(self) -> None:
-        """Heal all faults that a check left standing. Raises Unhealed."""
+        """Heal all faults that a check left active. Raises Unhealed."""
         self._require_injector().heal_all()
 
     @property
     def any_standing(self) -> bool:
-        """True if a fault still stands."""
+        """True if a fault is still active."""
         return self._injector is not None and bool(self._injector.open)
 
     def blocking_rules(self) -> list[str]:

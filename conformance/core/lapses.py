@@ -25,7 +25,7 @@ ABORTED = {"PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
 
 
 class Lease(NamedTuple):
-    """A session or open transaction: the event `since` which it stands, and the seconds that it `lasts`."""
+    """A session or open transaction: the event `since` which it exists, and the seconds that it `lasts`."""
 
     since: int
     lasts: float

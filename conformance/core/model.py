@@ -15,7 +15,7 @@ class FaultModel:
     """
 
     most_faults: ClassVar[int] = 3
-    """The most faults that stand at once: enough to hit every replica of a partition in turn, down to the last."""
+    """The most faults that are active at once: enough to hit every replica of a partition in turn, down to the last."""
 
     faults: int = 0
 

@@ -24,7 +24,7 @@ def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStra
 
 
 class DisturbRules(KafkaMachine[M]):
-    """Faults that stand while other steps go on, until all of them are healed together."""
+    """Faults that stay active while other steps go on, until all of them are healed together."""
 
     standing_faults: ClassVar[SearchStrategy[steps.Disturb]]
 
@@ -41,7 +41,7 @@ class DisturbRules(KafkaMachine[M]):
         self.do(steps.Heal())
 
     def before_heal(self) -> list[steps.Step]:
-        """Return the steps worth taking while faults still stand."""
+        """Return the steps worth taking while faults are still active."""
         return []
 
 
@@ -100,7 +100,7 @@ class TransientFaultRules(KafkaMachine[M]):
 
 
 class AdministerRules(KafkaMachine[M]):
-    """Administrative requests, also while faults stand."""
+    """Administrative requests, also while faults are active."""
 
     administration: ClassVar[SearchStrategy[Any]]
     """The strategy for `strategies.steps.AdministrationStep`s."""

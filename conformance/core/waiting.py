@@ -44,8 +44,8 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a wait: the number of tries, whether the condition came true `within` this many seconds, and how late
-    the kit itself woke if not.
+    """The end of a wait: the number of tries, whether the condition came true `within` this many seconds, and if not,
+    how late the kit itself woke.
 
     It is no bool, since a bound that passed proves nothing while the kit starved: `held_if` and `premise` take it as it
     is.

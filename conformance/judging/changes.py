@@ -38,7 +38,7 @@ def is_calm(events: Iterable[AnyEvent]) -> bool:
 def changed_by(timeline: Timeline, changes: Sequence[Change], partition: str = "", after: int = -1) -> ChangedBy:
     """Return the witnessed faults that began after an event, each with the first change that followed from it.
 
-    It shows while the fault stands, or within the time in which a cluster converges after that.
+    It shows while the fault is active, or within the time in which a cluster converges after that.
     """
     mine = (fault for fault in timeline.witnessed if fault.began > after)
     found = ((fault.fault, _first_change(timeline, fault, changes, partition)) for fault in mine)

@@ -8,7 +8,7 @@ from protocol.operations import OPERATIONS
 from protocol.words import ERRORS, TELL_NOTHING, phrases, say, say_error
 
 _QUORUM = ("__cluster_metadata", ["__cluster_metadata"])
-"""The topic of all requests of a quorum, which tells nothing."""
+"""The topic of all requests of a quorum, which sentences omit."""
 
 
 def api_name(op: str) -> str:
@@ -31,7 +31,7 @@ def without_nothing(value: Any) -> Any:
 
 
 def _is_worth_saying(name: str, value: Any) -> bool:
-    """True if a field tells something: any error code does, that of a whole response if it is an error."""
+    """True if a field is worth saying: any error code is, but that of a whole response only if it is an error."""
     if name in ERRORS:
         return value != 0 or name == "error_code"
     return value not in (None, "", [], {}, -1, *_QUORUM)

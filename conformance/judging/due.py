@@ -200,7 +200,7 @@ def _why_ended(history: History, end: Ended) -> Evidence | None:
 
 
 def _may_end(history: History, end: Ended) -> bool:
-    """True if a fault that takes log directories away stood, and the last log lines of the process report their failure."""
+    """True if a fault that takes log directories away was active, and the last log lines of the process report their failure."""
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     ends = (_ends(effects, alone=len(stood) == 1) and end.node in fault.node.split(",") for fault, effects in stood)
@@ -208,7 +208,7 @@ def _may_end(history: History, end: Ended) -> bool:
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
-    """True if a fault with these effects may end a process; `alone` if no other fault stood.
+    """True if a fault with these effects may end a process; `alone` if no other fault was active.
 
     A broker with other log directories halts only if those fail too, or if it cannot report the first failure to the
     controllers. Either takes another fault.

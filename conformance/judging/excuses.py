@@ -50,7 +50,7 @@ CHANGED_MEANWHILE = Evidence(
 )
 SWEEP_DISTURBED = Evidence(
     "sweep-disturbed",
-    "a fault stood during a sweep, another request came between, or brokers describe a topic differently or not in full",
+    "a fault was active during a sweep, another request came between, or brokers describe a topic differently or not in full",
     about="one sweep",
     since="its first request",
     until="its last answer",
@@ -174,8 +174,8 @@ REASSIGNED = Evidence(
 )
 NOT_REACHED = Evidence(
     "follower-not-reached",
-    "no broker described a follower as alive and in the ISR before and after DeleteRecords, or a fault stood: it need not have "
-    "heard of the new log start",
+    "no broker described a follower as alive and in the ISR before and after DeleteRecords, or a fault was active: it need not "
+    "have heard of the new log start",
     about="one follower that starts below it, in the process that ran at the request",
     since="the DeleteRecords request",
     until="the next request that reaches it",
@@ -263,7 +263,7 @@ DISK_REPLACED = Evidence(
 )
 NOT_AT_REST = Evidence(
     "not-at-rest",
-    "the replicas did not agree in time, and a broker did not answer to the end or was still starting, or a fault stood",
+    "the replicas did not agree in time, and a broker did not answer to the end or was still starting, or a fault was active",
     about="one partition",
     since="the premise that all faults are healed",
     until="the end of the wait for agreement",
@@ -349,10 +349,10 @@ REGISTERED_AGAIN = Evidence(
 )
 ELECTION_DISTURBED = Evidence(
     "election-disturbed",
-    "a fault stood on a live replica that may lead, on a controller, or on a broker that described the partition",
+    "a fault was active on a live replica that may lead, on a controller, or on a broker that described the partition",
     about="one epoch without an acting leader, as these nodes know it",
     since="the first description of the wait for a leader",
-    until="the first description after which no such fault stands",
+    until="the first description after which no such fault is active",
     kind="left-out",
 )
 ELECTED_UNCLEANLY_ON_REQUEST = Evidence(
@@ -531,7 +531,7 @@ ENDED_BY_FAULT = Evidence(
 )
 FAULT_STOOD = Evidence(
     "fault-standing",
-    "a fault stood on the node while a request to it waited for its answer, or on a controller that serves the request",
+    "a fault was active on the node while a request to it waited for its answer, or on a controller that serves the request",
     about="the node that was asked",
     since="the request",
     until="the end of the wait",

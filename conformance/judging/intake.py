@@ -1,4 +1,4 @@
-"""Which shards count, what their columns are, and what is known to be missing, from one summary per shard."""
+"""The shards that count, their columns, and the parts known to be missing, from one summary per shard."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -188,7 +188,8 @@ def _quarantine(summary: ShardSummary) -> Quarantined:
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """Return descriptions of what is missing, by a column's name or by its label; under '' what may belong to any column."""
+    """Return descriptions of missing parts, by a column's name or label; those that may belong to any column are under
+    ''."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
         if summary.shard in named and summary.missing_part:

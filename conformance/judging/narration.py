@@ -148,8 +148,8 @@ class Narration:
 
 
 def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
-    """Return the partitions among the subjects; all subjects if there is none. Groups and producers are told by the partitions
-    that they write to."""
+    """Return the partitions among the subjects; all subjects if there is none. The partitions that groups and producers
+    write to identify them."""
     return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 

@@ -33,7 +33,7 @@ from history.shards import (
 
 
 class GatheredShard:
-    """One shard, from however many files hold pieces of it: a line that is there twice counts once."""
+    """One shard, which may be in pieces in several files; a repeated line counts once."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -254,7 +254,7 @@ def _count_situations(lines: Iterable[ObservationLine]) -> int:
 
 
 def cell_of(row: Requirement, column: ColumnFacts, cases: Mapping[str, CaseTally], checks: RowChecks) -> Cell:
-    """Return the cell of a row on a column, judged by what is pooled of its cases and its checks."""
+    """Return the cell of a row on a column, judged by the pooled results of its cases and checks."""
     if row.id == patch_releases.ROW and column.patches:
         cases, checks = _tally_patches(column.patches), RowChecks(ran=1)
     tallies = _tallies(row, column, cases, checks.attempts)

@@ -60,7 +60,7 @@ class Reading:
         self._doubtful: dict[str, list[_Doubtful]] = {}
         """By topic, the facts since it may be deleted."""
         self._unreadable: dict[tuple[str, str], UnreadableEvent] = {}
-        """By operation and what is wrong: the first such event."""
+        """The first event by operation and kind of error."""
 
     @property
     def unreadable(self) -> list[UnreadableEvent]:

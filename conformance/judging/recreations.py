@@ -76,7 +76,7 @@ class Recreations:
         self.deleted: set[str] = set()
         """Names of topics whose deletion was requested."""
         self.told_again: list[str] = []
-        """The topics whose latest id the last answer told, while it is not known whether they are deleted."""
+        """The topics whose latest id was in the last answer, while it is not known whether they are deleted."""
 
     # --- following the history
 

@@ -1,4 +1,4 @@
-"""A violation in one sentence: who was asked what, in which situation, what came, and what was promised."""
+"""A violation in one sentence: the request, its node and situation, the answer, and the promise."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ LONGEST = 400
 LEAST = 100
 """The characters that are always left for the answers."""
 MOST = 3
-"""The most exchanges that a sentence tells."""
+"""The most exchanges in a sentence."""
 
 
 class Exchange(NamedTuple):
@@ -81,7 +81,7 @@ def exchanges_of(history: History, events: Sequence[int]) -> Iterator[Exchange]:
 
 
 def _situation(history: History, n: int, node: str) -> str:
-    """Return who led the partition of an exchange when it was answered, if it is one and a broker had told it."""
+    """Return the leader of an exchange's partition at the time of the answer, if a broker had named it."""
     about = [subject for subject in subjects(history, [n]) if subject.kind == "partition"]
     if len(about) != 1:
         return ""

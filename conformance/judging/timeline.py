@@ -175,7 +175,7 @@ class Timeline:
         self.version += 1
 
     def snapshot(self) -> Timeline:
-        """Return the timeline as it is now, which further events do not change."""
+        """Return the current timeline, which further events do not change."""
         kept = copy.copy(self)
         kept.spans, kept.faults = copy.deepcopy(self.spans), [*self.faults]
         kept.witnessed, kept._injected = copy.deepcopy(self.witnessed), {**self._injected}
@@ -315,7 +315,7 @@ class Timeline:
         return place < len(self._fault_events) and self._fault_events[place] < second
 
     def faults_standing(self, first: int, second: int) -> list[FaultSpan]:
-        """Return the faults that stood at any time between two events."""
+        """Return the faults that were active at any time between two events."""
         return [span for span in self.spans if span.began < second and first < span.ended]
 
     def faults_on(self, node: str) -> list[FaultSpan]:
@@ -323,12 +323,12 @@ class Timeline:
         return [span for span in self.spans if span.concerns((node,), self.broker_names)]
 
     def last_return(self, node: str) -> int:
-        """Return the event at which the last fault on a node was taken back; -1 if there was none, NEVER while one stands."""
+        """Return the event at which the last fault on a node was taken back; -1 if there was none, NEVER while one is active."""
         return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
 
     def up_for(self, node: str, event: int) -> float:
         """Return the seconds without a fault on a node before an event, as far as the kit watched; infinite if none
-        ever stood, negative while one stands."""
+        was ever active, negative while one is active."""
         back = self.last_return(node)
         return inf if back < 0 else self.watch_time(back, event, STARTS_WITHIN) if back <= event else -inf
 
@@ -342,7 +342,7 @@ class Timeline:
 
 
 def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
-    """True if one of these faults certainly stood on the node from one event to the other."""
+    """True if one of these faults was certainly active on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
 

@@ -32,7 +32,7 @@ COORDINATED: dict[Kind, CoordinatorType] = {
 
 
 class FailedWait:
-    """One wait that ended in vain. Its requests tell which subjects it concerns, if the event lists the requests."""
+    """One wait that ended in vain. It concerns the subjects of its requests, if the event lists them."""
 
     def __init__(self, history: History, overdue: Overdue) -> None:
         self._history = history
@@ -92,7 +92,7 @@ class FailedWait:
         return timeline
 
     def should_be_up(self, id: int) -> bool:
-        """True if a broker's process runs, and no fault has stood on it for the time within which it must start."""
+        """True if a broker's process runs, and no fault has been active on it for the time within which it must start."""
         node = self._timeline.names.get(id, "")
         back = self._timeline.last_return(node)
         if back == NEVER or any(end.node == node and end.n > back for end in self._ends):
@@ -107,7 +107,7 @@ class FailedWait:
 
     @property
     def hit_by_fault(self) -> bool:
-        """True if a fault stood on the node while a request to it waited for its answer, or on a controller that serves it.
+        """True if a fault was active on the node while a request to it waited for its answer, or on a controller that serves it.
 
         It may be healed by the time the bound has passed.
         """

@@ -21,7 +21,7 @@ from protocol.words import say
     records=integers(1, 3),
 )
 def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -> Claims:
-    """All replicas that have a record but one are killed and lose it; they start before that one, which was stopped cleanly.
+    """All replicas but one are killed and lose a record; they start before the last one, which was stopped cleanly.
 
     The judges compare the final leader's log with what was acknowledged.
     """

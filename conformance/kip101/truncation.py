@@ -121,7 +121,7 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
 def without_orphan(
     partition: Crashing, first: int, second: int, written: list[AcknowledgedRecord], orphan: AcknowledgedRecord
 ) -> Claims:
-    """Check TRUNC-02: the replica that had the orphan has the leader's log as soon as it is in sync."""
+    """Check that the replica with the orphan has the leader's log as soon as it is in sync (TRUNC-02)."""
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)

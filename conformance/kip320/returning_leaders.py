@@ -64,7 +64,7 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     "KIP320-SC-13", "KIP101-TRUNC-04", rig=CROWD, cases=["healed"], doomed=integers(3, 10), more=integers(1, 3)
 )
 def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Claims:
-    """A stale leader learns of its successor and must truncate what it took alone."""
+    """A stale leader that learns of its successor must truncate the records that only it has."""
     faults = crowd.bench.faults(crowd.topics[0])
     crowd.write(crowd.first, b"on both")
     cut = CutOffFromControllers(role="leader")

@@ -43,7 +43,7 @@ KEPT = ("KIP101-INV-05", "kept")
 """The row and case that require a restarted broker to have kept its log."""
 SEGMENT_MS = 60_000
 BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapshot-ahead")
-"""Cases of KIP360-SEQ-13, by what is on disk with the log."""
+"""The cases of KIP360-SEQ-13, by the files on disk beside the log."""
 OPEN_MS = 600_000
 """A transaction timeout in milliseconds, longer than any restart, so that no coordinator aborts an open transaction."""
 WAITS_MS = 1_500

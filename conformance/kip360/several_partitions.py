@@ -66,7 +66,7 @@ def is_about(one: ProducedPartition, log: Log) -> bool:
 
 
 def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
-    """True if the partition was answered once, as expected, and its log only gained what was appended."""
+    """True if the partition was answered once, as expected, and its log only gained the appended batch."""
     found = [(one.error, one.base_offset) for one in answer.partitions if is_about(one, log)]
     if item.grows:
         return found == [(Error.NONE, item.at)] and after.end == before.end + item.grows
@@ -235,7 +235,7 @@ NOT_IN_IT = (Error.INVALID_TXN_STATE, Error.TRANSACTION_ABORTABLE)
     version=integers(ADD_PARTITIONS_BATCHED_FROM, 5),
 )
 def verification_answers_for_each_partition(stage: Stage, added: int, others: int, version: int) -> Claims:
-    """Asked whether partitions belong to a transaction, the coordinator tells those that do from the others, and adds none."""
+    """If the coordinator is asked which partitions belong to a transaction, it names exactly these, and adds none."""
     logs = stage.logs_of_a_topic(added + others)
     producer = stage.transactional("legacy")
     producer.require(producer.add(*logs[:added]), "producer")

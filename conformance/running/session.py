@@ -290,7 +290,7 @@ class Listed(Protocol):
 
 
 def _workers_of(config: pytest.Config) -> int:
-    """Return the number of workers that pytest was asked for; without any, the checks run in one process."""
+    """Return the number of workers in pytest's options; with none, the checks run in one process."""
     asked = config.getoption("numprocesses", None)
     return workers() if asked in ("auto", "logical") else max(1, int(asked or 1))
 

@@ -19,7 +19,7 @@ REPLACED_NOTE = "the cluster was replaced"
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, its column, the data of its shared rigs, and what was done to these."""
+    """A running cluster, its column, the data of its shared rigs, and their earlier examples."""
 
     cluster: KRaftCluster
     watch: Watch

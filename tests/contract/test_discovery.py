@@ -46,7 +46,7 @@ def batch_of(check: AnyMachine, number: int, steering: Steering) -> list[list[An
 
 
 def most_at_once(schedule: list[Any]) -> int:
-    """The largest number of faults that stood at the same time."""
+    """The largest number of faults that were active at the same time."""
     return max((len(standing) + isinstance(step, Disturb) for step, standing in standing_at_each(schedule)), default=0)
 
 

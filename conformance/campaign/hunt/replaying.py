@@ -13,7 +13,7 @@ from fixtures.images import newest_patches
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A finding, and a column on which its schedule has yet to be replayed."""
+    """A finding, and a column on which its schedule is still to be replayed."""
 
     finding: HuntFinding
     column: ColumnRun

@@ -14,7 +14,8 @@ from history.store import read_histories
 
 STORED = Path(__file__).parents[3] / "tests" / "stored"
 COMMON = 0.25
-"""The share of checks from which on a request is part of every set-up, and tells of a row only if its text names it."""
+"""The share of checks above which a request counts as part of every set-up: then only its name in a row's text links it
+to the row."""
 ABOUT = """\
 Which rows may a change touch? Left is a place in Kafka's source; right are the groups of rows whose checks send the
 requests that reach it, as globs for `--requirement`, with the number of these rows. Made from the requests in stored

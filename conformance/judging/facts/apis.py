@@ -210,7 +210,8 @@ def _unexpected_answer(at: Decoding) -> Iterable[Attributed]:
 
 @decodes(ParkFetch, about=["wire"])
 def requests_in_flight(request: ParkFetch, answer: PendingRequest, at: Decoding) -> Iterable[Attributed]:
-    """Keep a request until its answer comes, and return no fact yet. Two requests with the same number cannot be told apart."""
+    """Keep a request until its answer comes, and return no fact yet. Two requests with the same number cannot be
+    distinguished."""
     parked = (at.call.node, answer.number)
     at.parked[parked] = None if parked in at.parked else (request, at.call.request)
     return ()

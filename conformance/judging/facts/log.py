@@ -250,7 +250,7 @@ class RegisteredStates(Exchange, frozen=True, gc=False):
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
-    """An unclean election that ElectLeaders asked for: held (`granted`), or of unknown outcome."""
+    """An unclean election requested by ElectLeaders, which succeeded (`granted`) or has an unknown outcome."""
 
     granted: bool
 

@@ -1,4 +1,5 @@
-"""Facts about the metadata quorum: what controllers say of leader, epoch, votes and log, and what is on their disks (KIP-595)."""
+"""Facts about the metadata quorum: controllers' answers about leader, epoch, votes and log, and the content of their
+disks (KIP-595)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -41,7 +42,7 @@ class KnownLeader(Exchange, frozen=True, gc=False):
 
 
 class VoteResult(Exchange, frozen=True, gc=False):
-    """A Vote that was answered without error: who asked for it, with which log end, and whether it was granted."""
+    """A Vote that was answered without error: the candidate, its log end, and the answer."""
 
     candidate: int
     epoch: int

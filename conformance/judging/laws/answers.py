@@ -1,4 +1,4 @@
-"""Laws of every answer: it is about what was asked (GEN-03), and nothing internal reaches the wire (GEN-12)."""
+"""Laws of every answer: it matches its request (GEN-03), and no internal state reaches the wire (GEN-12)."""
 
 from collections.abc import Iterator
 

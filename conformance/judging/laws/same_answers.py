@@ -226,7 +226,7 @@ def _wrong_broker_unless(right: bool) -> str:
 
 
 def _kinds(sweep: SweepAtRest, one: About) -> frozenset[int]:
-    """Return the errors of which this answer must have one; empty if it need not be a refusal."""
+    """Return the errors that this answer may have, if it must be an error; else nothing."""
     role = _role(sweep, one)
     if role == WRONG_BROKER:
         serves = one.op == "fetch_many" and one.version >= FOLLOWERS_SERVE_FROM

@@ -1,6 +1,6 @@
 """Sweeps in a history: their answers about each item, and the state of the cluster at rest (GEN-04, GEN-05).
 
-A sweep counts if nothing could have changed while it lasted, by the history: no fault stood, no other request was made, and
+A sweep counts if nothing could have changed while it lasted, by the history: no fault was active, no other request was made, and
 before and after it all brokers that were asked described every partition alike, with a leader and a full ISR.
 """
 
@@ -126,8 +126,8 @@ IN_ORDER = frozenset(("batches", "replica_nodes"))
 
 
 class About(msgspec.Struct, frozen=True):
-    """One answer about one item. `value` holds the fields of its version, or only the error code if there is an error; `rest`
-    names what else the request asked for besides its items. `several`: the request held other items too."""
+    """One answer about one item. `value` holds the fields of its version, or only the error code if there is an error;
+    `rest` names what the request had besides its items. `several`: the request held other items too."""
 
     op: str
     node: str
@@ -206,7 +206,7 @@ class SweepAtRest:
 
     @cached_property
     def coordinators(self) -> dict[str, int]:
-        """The coordinator of each group that FindCoordinator was asked for."""
+        """The coordinator of each group in FindCoordinator requests."""
         found = (one for one in self.answers if one.op == "find_coordinator_many" and one.error == NONE)
         return {one.item[0]: one.value["node_id"] for one in found}
 

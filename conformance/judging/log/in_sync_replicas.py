@@ -219,7 +219,7 @@ class _Looks:
     def possible_values(self, node: str, asked: int, event: int) -> set[int]:
         """Return the values of min.insync.replicas that may be in force at the leader from a request to its answer.
 
-        A leader learns of an alteration a moment later, or perhaps not at all while a fault stands on it.
+        A leader learns of an alteration a moment later, or perhaps not at all while a fault is active on it.
         """
         timeline = self.story.timeline
         hit = any(node in span.nodes for span in timeline.faults_standing(asked, event))

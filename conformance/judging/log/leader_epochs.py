@@ -296,8 +296,8 @@ def _leader_has_moved(story: PartitionStory, read: FetchResult) -> bool:
 
 @log_judge("KIP101-INV-15", "reads", "produced")
 def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
-    """Once its successor acts at a newer epoch, a former leader acknowledges nothing to acks=all, and what it appends stays
-    uncommitted.
+    """Once its successor acts at a newer epoch, a former leader acknowledges no write with acks=all, and the records
+    that it appends stay uncommitted.
 
     Metadata shows an epoch a moment before the new leader applies it and stops fetching at the old one. After an unclean
     election the former leader may be alone in its ISR and commit records that will be lost.

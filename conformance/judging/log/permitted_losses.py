@@ -216,7 +216,7 @@ class PermittedLosses:
 
     def _epoch_after_unseen_leader(self, event: int, known: int) -> int | None:
         """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut
-        off or frozen, or epochs passed while a fault stood on it.
+        off or frozen, or epochs passed while a fault was active on it.
 
         The successor was in sync and lost its records, which the former leader may still show: they are gone once it hears
         of the next epoch.
@@ -229,7 +229,7 @@ class PermittedLosses:
         )
 
     def _may_have_unseen_leader(self, leader: str, event: int, known: int, later: int) -> bool:
-        """True if epochs between two others were never described, while a fault stood on the leader of the first."""
+        """True if epochs between two others were never described, while a fault was active on the leader of the first."""
         spans = self.story.timeline.faults_standing(event, self._leadership.first_named(later))
         hit = any(leader in span.nodes and (span.effects.cut_off or span.effects.process != "runs") for span in spans)
         return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))

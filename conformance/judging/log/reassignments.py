@@ -103,7 +103,7 @@ def _case(
     left: Replicas,
     seen: PartitionAtBroker,
 ) -> str:
-    """Return the case, by the faults that stood from the request until it was seen to be completed."""
+    """Return the case, by the faults that were active from the request until it was seen to be completed."""
     hit = {node for span in story.timeline.faults_standing(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"

@@ -157,7 +157,8 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
-    """At rest every replica holds the same batches: leader epoch and CRC as they are read, all bytes as they are on disk."""
+    """At rest every replica holds the same batches: the same leader epoch and CRC in reads, and the same bytes on
+    disk."""
     if story.timeline.rest >= 0:
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)

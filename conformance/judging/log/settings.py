@@ -205,7 +205,8 @@ class Retention:
 
 
 def _creation_event(story: PartitionStory) -> int:
-    """Return the event after which a topic is there with the settings of its creation; -1 if it may have been there before."""
+    """Return the event after which a topic exists with the settings of its creation; -1 if it may have existed
+    before."""
     if story.number > 0:
         return story.created_at
     topic = Resource(TOPIC, story.name.rpartition("-")[0])

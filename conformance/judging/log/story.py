@@ -1,4 +1,4 @@
-"""The story of each partition: what was read, produced, answered and broken, in the order of the answers (KIP-101, KIP-320).
+"""The story of each partition: reads, writes, answers and faults, in the order of the answers (KIP-101, KIP-320).
 
 Everything in it goes by the number of the event that shows it, so `one.event < other.event` says what was known first.
 """

@@ -1,4 +1,5 @@
-"""Each answer to a producer is one that the state allows (KIP360-INV-16): who is fenced, what is open, what is out of order.
+"""Each answer to a producer is one that the state allows (KIP360-INV-16): who is fenced, which transactions are open,
+which sequences are out of order.
 
 It predicts the answers to InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, Produce, TxnOffsetCommit and EndTxn by what was
 asked and answered before. An instance counts for a case where the state was certain, so that all right answers are of that case;
@@ -183,7 +184,7 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
 
 
 def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
-    """True if a fault stood at a broker other than the last coordinator: it may not know that it is no longer the coordinator."""
+    """True if a fault was active at a broker other than the last coordinator, which may be unaware of the change."""
     node, served = one.request.node, coordination.served_by
     spans = coordination.story.timeline.faults_standing(coordination.served_at, one.event)
     hit = any(

@@ -1,4 +1,4 @@
-"""The answers of a partition's leader to a batch of a producer, by what it was asked and answered before (KIP-360)."""
+"""The answers of a partition's leader to a producer's batch, given earlier requests and answers (KIP-360)."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -42,7 +42,7 @@ UNTOUCHED = frozenset(
 )
 """The errors in PASSING that mean that nothing was changed. After any other the change may be in a log and show later."""
 PASSES_WITHIN = 30.0
-"""Seconds after which such an error has to be gone, once nothing disturbs the broker any more: the general bound."""
+"""The seconds after which such an error must be gone, if nothing disturbs the broker any more: the general bound."""
 
 
 def lasts_too_long(one: AnsweredRequest, story: TransactionStory | None) -> bool:
@@ -91,7 +91,7 @@ def _first_in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[
 
 
 def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
-    """True if the bound has passed since an event, or since the last phase of a fault; no fault stands."""
+    """True if the bound has passed since an event, or since the last phase of a fault; no fault is active."""
     calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
     return (
         not timeline.faults_standing(asked, asked) and timeline.watch_time(calm, asked, PASSES_WITHIN) >= PASSES_WITHIN

@@ -37,7 +37,7 @@ OVERHEAD = 600
 
 @story_judge("GEN-01", ResourceStory)
 def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
-    """No broker describes afterwards what only a refused request asked for (GEN-01)."""
+    """No broker describes a state afterwards that only a refused request could have caused (GEN-01)."""
     for refused in story.refusals():
         if refused.kind in ("create", "grow"):
             for seen in _later(story.seen, refused):
@@ -54,7 +54,7 @@ def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
 
 
 Look = Callable[[list[ResourceChange]], Finding | None]
-"""A function that judges one answer, given the changes that may show in it; None if they explain too much to tell."""
+"""A function that judges one answer, given the changes that may show in it; None if they explain too much to judge."""
 
 
 def _claims(refused: ResourceChange, possible: list[ResourceChange], look: Look) -> Iterator[Claim]:

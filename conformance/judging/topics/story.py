@@ -163,9 +163,8 @@ class ResourceStory(Story):
         return seen.topic_id is None or None in created or seen.topic_id in earlier | created
 
     def is_at_rest(self, asked: int) -> bool:
-        """True if every fault was healed before, and all brokers described what was acknowledged, or the bound for that had
-        passed.
-        """
+        """True if every fault was healed before, and all brokers described the acknowledged changes, or the bound for
+        that had passed."""
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 
 

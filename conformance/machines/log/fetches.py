@@ -16,7 +16,7 @@ REVISITED_EPOCHS = 3
 
 
 class Fetches:
-    """A fetcher that remembers the positions of what it read."""
+    """A fetcher that remembers the positions of the records that it read."""
 
     def __init__(self, roles: Roles, partitions: Partitions, positions: Positions) -> None:
         self._roles = roles

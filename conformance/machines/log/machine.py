@@ -4,7 +4,7 @@ KIP-320).
 Producers write with acks 0, 1 and all, idempotently, in transactions, and without waiting, to leaders and to former
 leaders. Raw fetchers send drawn leader epochs. Consumers of kafka-python read alone and in a group. Topics are created,
 reassigned, altered and deleted. Brokers and controllers are killed, cut off, frozen and woken; files and disks are
-lost; replicas out of the ISR are elected. Up to three faults stand at once, and are healed in any order. `executor`
+lost; replicas out of the ISR are elected. Up to three faults are active at once, and are healed in any order. `executor`
 runs the steps, `conformance.judging.log` judges the history by the catalogue.
 """
 

@@ -212,7 +212,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     # --- rest
 
     def before_rest(self, *, healed: bool) -> None:
-        """End all producers: abort what is open, and fence them by a last instance of each transactional id."""
+        """End all producers: abort open transactions, and fence them by a last instance of each transactional id."""
         self.run(do.Collect())
         for client in self.clients.values():
             with suppress(*UNANSWERED, Absent):

@@ -48,12 +48,12 @@ class PythonProducers:
         producer.end(commit=commit)
 
     def reopen(self, name: PythonProducerName) -> None:
-        """Close the producer, whatever is under way, and start another in its place."""
+        """Close the producer, even in the middle of a transaction, and start another in its place."""
         self._current_one(name).close()
         self._begin(name)
 
     def settle(self) -> None:
-        """Send what is left, abort what is open, and close."""
+        """Send the remaining records, abort an open transaction, and close."""
         for producer in self._current.values():
             with suppress(ProducerTrouble):
                 producer.flush(SETTLED_WITHIN)

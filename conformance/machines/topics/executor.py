@@ -27,7 +27,7 @@ Owner = tuple[ResourceType, str]
 """A resource type and a name, as IncrementalAlterConfigs takes them."""
 
 DESCRIBED_WITHIN = 30.0
-"""Seconds in which every broker must describe what was acknowledged (GEN-19)."""
+"""The seconds in which every broker must describe acknowledged changes (GEN-19)."""
 KEYS = {
     ResourceType.TOPIC: (do.LIMIT, do.RETENTION),
     ResourceType.BROKER: (do.CLEANER_BACKOFF,),
@@ -148,7 +148,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
     # --- rest
 
     def agrees(self) -> bool:
-        """Wait until every broker describes what was acknowledged, within the bound of GEN-19, and read everything."""
+        """Wait until every broker describes the acknowledged changes, within the bound of GEN-19, and read
+        everything."""
         self.bench.tape.premise(HEALED, not self.bench.remaining_damage())
         met = self._settles("every broker describes what was acknowledged")
         self.bench.tape.premise(AT_REST, met)

@@ -72,7 +72,7 @@ class MixedMember:
         return self.classic.id
 
     def has_to_rejoin(self) -> bool:
-        """True if a heartbeat tells the member to rejoin."""
+        """True if the answer to a heartbeat asks the member to rejoin."""
         return self.beat().error is Error.REBALANCE_IN_PROGRESS
 
     def beat(self) -> GroupAnswer:

@@ -29,8 +29,8 @@ def entry_of(file: File, epoch: int) -> Boundary | None:
 
 
 def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool]) -> File:
-    """Return a replica's file once `until` is true of it, or else as it is once it had to be written. Raises Overdue if
-    the kit starved meanwhile, so that the file proves nothing."""
+    """Return a replica's file once `until` holds for it, or else at the end of the time in which it must be written.
+    Raises Overdue if the kit starved meanwhile, so that the file proves nothing."""
     bench = partition.bench
     path = f"{partition.name}-{partition.index}/leader-epoch-checkpoint"
     began = bench.now().seconds

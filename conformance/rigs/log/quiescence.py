@@ -13,7 +13,7 @@ from protocol.codes import Error
 from protocol.log import EARLIEST, LATEST, FetchedPartition, FetchOptions
 
 DEBUGGING_CONSUMER = -2
-"""The replica id of a client that sees any replica's log as it is, even before a new leader has a high watermark."""
+"""The replica id of a client that can read any replica's whole log, even before a new leader has a high watermark."""
 WHOLE_BYTES = 64 * 1024 * 1024
 """Maximum bytes of one partition in an answer: far more than any log of a check, so that one fetch returns it all."""
 

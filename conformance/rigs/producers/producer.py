@@ -1,4 +1,4 @@
-"""A check's producer: record values tell their origin, and an unexplained refusal is overdue."""
+"""A check's producer: record values name their origin, and an unexplained refusal is overdue."""
 
 from collections.abc import Callable
 from typing import TypeVar

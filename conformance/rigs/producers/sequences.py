@@ -36,8 +36,8 @@ def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseC
 
 
 def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
-    """Return the premise that the coordinator's description matches what it acknowledged. A transaction with a short
-    timeout may end at any time, any transaction while the host sleeps."""
+    """Return the premise that the coordinator's description matches its acknowledged requests. A transaction with a
+    short timeout may end at any time, any transaction while the host sleeps."""
     lasts = producer.timeout_ms / 1000
     if lasts < LASTING:
         return premise(met, what)

@@ -26,7 +26,7 @@ def try_fetch(
     **options: Any,
 ) -> Tried[FetchedPartition]:
     """Fetch from a controller at an epoch `ahead` of the quorum's. LastFetchedEpoch is by default that epoch plus
-    `last_fetched_beyond`. `malformed` tells how the request breaks the protocol."""
+    `last_fetched_beyond`. `malformed` says how the request breaks the protocol."""
     version = quorum.version("Fetch", older, FETCH_BY_ID)
 
     def ask(settled: LeaderAndEpoch) -> FetchedPartition:

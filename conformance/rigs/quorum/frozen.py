@@ -229,7 +229,7 @@ class Frozen:
         return self.vote_of(self.make_candidate(leader, ahead))
 
     def vote_of(self, asked: Received) -> Received:
-        """Grant this pre-vote and return the Vote that follows; return a Vote as it is."""
+        """Grant this pre-vote and return the Vote that follows; return a Vote unchanged."""
         if not asked.partition.get("pre_vote"):
             return asked
         self.grant(asked)

@@ -1,4 +1,5 @@
-"""report.md of a violation, on two screens: what it is, what a user would notice, what happened, how to see it again."""
+"""A violation's report.md, on two screens: the violation, what a user would notice, the events, and how to see it
+again."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ SHOWN_LINES = 16
 INDENT, MARGIN = " " * 18, 20
 """The beginning of the further lines of an event, and what of each is lost by wrapping."""
 STEPS = 8
-"""The most steps of a schedule that is told as a whole."""
+"""The most steps of a schedule that is shown as a whole."""
 LACKING = 4
 SEEN_AGAIN = "Seen again: "
 """The beginning of the paragraph with the result of the replays, which is known only after the report is written."""
@@ -173,7 +174,7 @@ def _file_lines(lacking: Sequence[str]) -> Iterator[str]:
 
 
 def with_replays(text: str, replays: str) -> str:
-    """Add the result of the replays to a report, in place of what it said of them."""
+    """Add the result of the replays to a report, in place of an earlier one."""
     head, _, rest = text.partition(SEEN_AGAIN)
     after = rest.partition("\n\n")[2]
     return head + "\n".join([*wrap_text(SEEN_AGAIN + replays), "", after])

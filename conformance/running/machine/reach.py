@@ -33,7 +33,7 @@ UNKNOWN = "not described yet"
 class Reached(msgspec.Struct, kw_only=True):
     """Counts of what was reached, in words.
 
-    `meetings`: "kill isolate" for the second fault injected around a partition while the first stood there, and
+    `meetings`: "kill isolate" for the second fault injected around a partition while the first was active there, and
     "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when
     it was injected. `answers`: a request and the error of its answer. `excuses`: a row, its case and an excuse.
     """

@@ -1,4 +1,4 @@
-"""A run's time by what it was used for, one line per column."""
+"""A run's time by purpose, one line per column."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -187,7 +187,7 @@ def _never_observed(check: AnyMachine, one: CheckTotals) -> list[str]:
 
 
 def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
-    """Return a schedule's line: how often its premise was met, what it showed, and how long it took."""
+    """Return a schedule's line: how often its premise was met, its verdict, and its time."""
     total = len(one.examples)
     count = f"premise reached {one.example_outcomes['judged']} of {total}" if total else "not run"
     return f"{check.schedule:12} {label:10} {count:24} {schedule_verdict(one):13} {one.seconds:6.0f} s  {check.id}"

@@ -13,7 +13,7 @@ ROW = "KIP101-INV-19"
 
 
 def _stale(broker: int = 1, fault: str = "cut-off-from-controllers", when: str = "stands") -> History:
-    """1 shows the commit before the last one, while a fault stands, before it, or after it."""
+    """1 shows the commit before the last one, while a fault is active, before it, or after it."""
     history = LogHistory().commit(1, 3, 0).commit(1, 5, 0)
     if when != "comes":
         history.hit(fault, broker)

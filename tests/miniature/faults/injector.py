@@ -163,7 +163,7 @@ class MiniInjector:
         return seen[0]
 
     def heal(self, fault: Fault, log: Tape) -> Injected:
-        """Heal the fault, and verify all healed ones once none stands. Raises Unhealed."""
+        """Heal the fault, and verify all healed ones once none is active. Raises Unhealed."""
         found = next((one for one in self.open if one[0] is fault), None)
         if found is None:
             raise KitError(f"{fault.name} of the {fault.role} does not stand")

@@ -1,4 +1,4 @@
-"""Meetings in a schedule, counted by the faults that stand."""
+"""Meetings in a schedule, counted by the faults that are active."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def schedules() -> list[list[steps.Step]]:
 
 
 def standing(schedule: list[steps.Step]) -> list[tuple[steps.Step, int]]:
-    """Each step, with the number of faults that stand before it."""
+    """Each step, with the number of faults that are active before it."""
     found, faults = [], 0
     for step in schedule:
         found.append((step, faults))

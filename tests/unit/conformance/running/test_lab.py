@@ -134,7 +134,7 @@ def is_interrupted(_: Bench) -> Claims:
 
 
 def leaves_a_fault(bench: Bench) -> Claims:
-    """Ends while its fault stands."""
+    """Ends while its fault is active."""
     bench.faults(TOPIC).inject(Recorded())
     yield from holds(bench)
 
