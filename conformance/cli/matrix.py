@@ -1,7 +1,5 @@
 """`./kit matrix`: run the checks of each column in its own pytest, merge the shards, write the page; one exit code for all."""
 
-import re
-import subprocess
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -24,7 +22,7 @@ from conformance.campaign.plan import (
     read_plan,
     refuse_running,
 )
-from conformance.campaign.rerun import column_runs_again, seen_again, violated_in
+from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
 from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
@@ -40,19 +38,17 @@ from conformance.cli.options import (
     progress_apart,
     pytest_options,
 )
+from conformance.cli.plans import list_items, print_plans, workers_a_column
 from conformance.core.registry import every_check
 from conformance.judging.verdicts import Verdict
 from conformance.running.baseline import Baseline, read_baseline
 from conformance.running.columns import VERSION
-from conformance.running.planning.forecast import HEAD, minutes
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import select_versions
-from fixtures.leases import workers
 from fixtures.runs import kept_of
-from history.command import COMMAND
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
 from protocol.errors import KitError
@@ -62,19 +58,6 @@ from reports.matrix_file import read_compared
 
 COPY = "baseline.json"
 """The copy of the baseline next to the plan, since the original may be among recordings that are moved aside."""
-TELLING = frozenset(
-    {
-        "--collect-only",
-        "--co",
-        "--markers",
-        "--fixtures",
-        "--funcargs",
-        "--fixtures-per-test",
-        "--cache-show",
-        "--version",
-    }
-)
-"""pytest options with which it only lists something."""
 
 
 class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +139,8 @@ def matrix(
         rest=[*rest, *deviations_options(deviations)],
     )
     if plan:
-        return _print_plan(asked, (means or Means()).pytest)
+        runs, shared = _columns_to_plan(asked, again=again)
+        return print_plans(runs, shared, at_once, (means or Means()).pytest, form)
     if means is None and find_spec("pyspark") is None:
         raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
     file = matrix_file(out, None)
@@ -207,11 +191,25 @@ def _run_matrix(asked: MatrixOptions, means: Means) -> int:
     return _merge_and_conclude(asked.out, plan, _archive_options(asked), means.merge)
 
 
+def _columns_to_plan(asked: MatrixOptions, *, again: bool) -> tuple[list[ColumnRun], Sequence[str]]:
+    """Return the columns that would run, and the options that they share."""
+    if not again:
+        return asked.columns.runs, asked.rest
+    violated, rest = _violated_before(asked)
+    return column_runs_again(violated, list(read_shards(asked.out / "shards")), read_plan(asked.out)), rest
+
+
+def _violated_before(asked: MatrixOptions) -> tuple[list[ViolatedCase], list[str]]:
+    """Return the violated cases to run again, and the options without those that chose them."""
+    versions = list(asked.columns.versions)
+    globs, rest = _split_requirements(asked.rest)
+    return violated_in(asked.out, globs, select_versions(versions) if versions else ()), rest
+
+
 def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
     """Rerun only the violated rows, with another seed, into the same folder; earlier observations are kept."""
-    out, versions = asked.out, list(asked.columns.versions)
-    globs, rest = _split_requirements(asked.rest)
-    violated = violated_in(out, globs, select_versions(versions) if versions else ())
+    out = asked.out
+    violated, rest = _violated_before(asked)
     if not violated:
         print_progress(f"none of these rows is violated in {out / 'matrix' / 'matrix.json'}: nothing is run")
         return EXIT_SATISFIED
@@ -255,7 +253,8 @@ def _refuse_others(out: Path) -> None:
 
 def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
     """Run the columns of a plan and show their progress. Raises KeyboardInterrupt."""
-    runner = Runner(out, plan, at_once=at_once, workers=max(1, workers() // at_once), file=file, command=command)
+    each = workers_a_column(len(plan.columns_left), at_once)
+    runner = Runner(out, plan, at_once=at_once, workers=each, file=file, command=command)
     began = time.monotonic()
     with watching(print_progress) as watch:
         runner.run(watch)
@@ -267,38 +266,9 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
     return [column.selection[1] for column in columns if column.selection[0] == VERSION]
 
 
-def _print_plan(asked: MatrixOptions, command: Sequence[str]) -> int:
-    """Print the plan of each column, as pytest forecasts it, and how long all of them take; nothing is run."""
-    clocks = [0.0] * asked.at_once
-    for column in asked.columns.runs:
-        each = ["-vvv", "-n", str(max(1, workers() // asked.at_once))]
-        lines = _list_tests(asked.rest, column, [*command, *each]).splitlines()
-        shown = [line for line in lines[lines.index(HEAD) :] if line and " collected" not in line]
-        print_progress("\n".join([f"column {column.name}", *shown]))
-        lasts = [
-            int(found[1]) * 60 + int(found[2]) for line in shown if (found := re.search(r"about (\d+):(\d\d)", line))
-        ]
-        clocks[clocks.index(min(clocks))] += sum(lasts)
-    print_progress(f"in all about {minutes(max(clocks))}, {asked.at_once} columns at once, and the merge")
-    return EXIT_SATISFIED
-
-
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
-    _list_tests(rest, columns[0], [*command, "-q"])
-
-
-def _list_tests(rest: Sequence[str], column: ColumnRun, command: Sequence[str]) -> str:
-    """Return what pytest lists for a column. Raises WrongUse for options that it refuses."""
-    if telling := [word for word in rest if word.partition("=")[0] in TELLING]:
-        raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
-    listing = [*command, "--collect-only", *rest, *column.selection]
-    listed = subprocess.run(listing, capture_output=True, text=True, check=False)
-    if listed.returncode:
-        raise WrongUse(
-            "\n".join([f"pytest refuses {' '.join(rest)!r}:", *(listed.stdout + listed.stderr).splitlines()[-12:]])
-        )
-    return listed.stdout
+    list_items([*rest, *columns[0].selection], [*command, "-q"])
 
 
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:

@@ -1,5 +1,6 @@
 """The forecast of a run: its items played on the workers by what they cost, without a cluster."""
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
@@ -35,6 +36,26 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     worker: int
     begins: float
     seconds: float
+
+
+class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of a printed forecast: when and on which worker it begins, and how long it takes, in seconds."""
+
+    check: str
+    part: int
+    column: str
+    topology: str
+    worker: int
+    begins: int
+    seconds: int
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """A forecast as printed: its items, the seconds until the last of them ends, and what makes that an estimate."""
+
+    items: list[PlannedItem]
+    seconds: int
+    remarks: list[str]
 
 
 def forecast(items: Sequence[Item], plan: TimePlan, workers: int) -> list[Turn]:
@@ -86,3 +107,30 @@ def minutes(seconds: float) -> str:
     """Return seconds as minutes, such as 12:05."""
     whole = round(seconds)
     return f"{whole // 60}:{whole % 60:02}"
+
+
+_ITEM = re.compile(
+    r" *(?P<minutes>\d+):(?P<begins>\d\d) +(?P<seconds>\d+) s +gw(?P<worker>\d+) +(?P<check>\S+)"
+    r"( part (?P<part>\d+))? +\((?P<column>.*), (?P<topology>\S+)\)"
+)
+_SUM = re.compile(r"items: .* about (\d+):(\d\d) on \d+")
+
+
+def read_forecast(lines: Sequence[str]) -> Forecast:
+    """Read the lines of a plan and of its sum back."""
+    items = [
+        PlannedItem(
+            check=found["check"],
+            part=int(found["part"] or 1),
+            column=found["column"],
+            topology=found["topology"],
+            worker=int(found["worker"]),
+            begins=60 * int(found["minutes"]) + int(found["begins"]),
+            seconds=int(found["seconds"]),
+        )
+        for line in lines
+        if (found := _ITEM.fullmatch(line))
+    ]
+    sums = [n for n, line in enumerate(lines) if _SUM.fullmatch(line)]
+    lasts = [60 * int(found[1]) + int(found[2]) for line in lines if (found := _SUM.fullmatch(line))]
+    return Forecast(items=items, seconds=sum(lasts), remarks=[*lines[sums[-1] + 1 :]] if sums else [])

@@ -15,8 +15,10 @@ import pytest
 
 from conformance.campaign.plan import column_runs_for, new_plan, read_plan, write_plan
 from conformance.catalogue import shipped_rows
+from conformance.cli import plans
 from conformance.cli.matrix import matrix
 from conformance.cli.means import Means
+from conformance.core.registry import own_checks
 from conformance.running.columns import wanted_columns
 from fixtures.errors import WrongUse
 from fixtures.runs import Run, new_id
@@ -359,3 +361,30 @@ def test_a_plan_says_what_would_run_on_each_column_and_starts_nothing(
     assert [line.split()[1] for line in text.splitlines() if line.startswith("column ")] == ["3.9.2", "4.3.1"]
     assert text.count("gw0     kip320.fencing.newer_epoch_is_unknown") == 2
     assert "in all about 0:" in text
+
+
+def test_a_single_column_gets_all_the_workers_that_the_machine_carries(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.cli.plans.workers", lambda: 4)
+    assert [plans.workers_a_column(columns, 2) for columns in (0, 1, 2, 5)] == [4, 4, 2, 2]
+    asked = ["--kafka-version", "4.3.1", "--requirement", "KIP320-FETCH-03", "--plan", "--format", "json"]
+    code = matrix.main([*asked, "--out", str(tmp_path / "out")], standalone_mode=False, obj=Means())
+    plan = json.loads(capsys.readouterr().out)
+    [item] = plan["columns"]["4.3.1"]["items"]
+    assert (code, item["check"], item["topology"], item["worker"]) == (
+        0, "kip320.fencing.newer_epoch_is_unknown", "cluster", 0
+    )  # fmt: skip
+    assert plan["seconds"] == plan["columns"]["4.3.1"]["seconds"] == item["begins"] + item["seconds"]
+
+
+def test_a_plan_of_violated_rows_has_their_checks_only(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+    kit.merging = {"satisfied": ["3.8.1"], "violated": ["3.9.2"]}
+    kit(versions=["3.8.1", "3.9.2"], v3_8_1=["satisfied"], v3_9_2=["violated"])
+    capsys.readouterr()
+    asked = ["--out", str(kit.out), "--rerun-violated", "--plan", "--format", "json"]
+    assert matrix.main(asked, standalone_mode=False, obj=Means()) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    assert {name: {item["check"] for item in plan["items"]} for name, plan in columns.items()} == {
+        "3.9.2": set(own_checks()[ROW])
+    }
