@@ -164,6 +164,9 @@ class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
     `attempts` are its examples by case, those for no case under '', without those of an investigation or cut short by the
     clock. A lost premise weighs on `own_rows`, which the check itself observes. `hindrance` is the row that the tested system
     broke, and how, so that the check could not go on.
+
+    `spent` are its `seconds` by part of the work, as in a footer; `cpu` are CPU seconds: of the worker (`kit`), of the cluster's
+    nodes (`nodes`) but for their boots (`boots`), and the kernel's part in both (`kernel`). An older shard lacks both.
     """
 
     check: str
@@ -175,6 +178,9 @@ class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
     own_rows: list[str] = []
     attempts: dict[str, AttemptCount] = {}
     hindrance: str = ""
+    spent: dict[str, float] = {}
+    cpu: dict[str, float] = {}
+    boots: int = 0
 
 
 class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):

@@ -8,12 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd
 from conformance.core.registry import AnyCheck
 from conformance.judging.judge import Raised
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Hindered, Lab
+from conformance.running.recording.usage import Usage
 from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
 from fixtures.waiting import deadline
@@ -62,7 +65,7 @@ class CheckRun:
         All results are in the shard when this returns. Errors of the check or cluster are recorded, not raised; an
         interruption from outside is recorded as the check's error, and raised.
         """
-        began = time.monotonic()
+        began, before = time.monotonic(), self.lab.usage(self.label)
         self.ends = began + seconds
         try:
             if seconds > 0:
@@ -80,7 +83,7 @@ class CheckRun:
             self.trouble.append(f"the run was ended: {type(error).__name__}")
             raise
         finally:
-            self._file_outcome(time.monotonic() - began)
+            self._file_outcome(time.monotonic() - began, self.lab.usage(self.label).since(before))
 
     @property
     def is_over(self) -> bool:
@@ -103,7 +106,7 @@ class CheckRun:
         elif str(error) not in self.trouble:
             self.trouble.append(str(error))
 
-    def _file_outcome(self, seconds: float) -> None:
+    def _file_outcome(self, seconds: float, used: Usage) -> None:
         outcome: Literal["done", "error", "cut-off"] = "cut-off" if self.cut_off and not self._further else "done"
         self.lab.shard(self._column or self.lab.bare_column(self.label)).check(
             check=self.id,
@@ -115,6 +118,7 @@ class CheckRun:
             own_rows=self.own_rows,
             attempts=dict(self._attempts),
             hindrance=self._hindrance,
+            **msgspec.structs.asdict(used),
         )
 
     def run_examples(self) -> None:

@@ -27,6 +27,7 @@ from conformance.judging.judges import JUDGES
 from conformance.running.planning.budget import TimePlan, Work
 from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
+from conformance.running.recording.usage import BOOTS, KIT, NODES, ClusterMeter, Usage
 from conformance.running.settings import Settings
 from conformance.running.standing import HEALED_WITHIN, REPLACED_NOTE, Standing, with_reason
 from fixtures.cluster import KRaftCluster, NotReady, Topology
@@ -84,6 +85,8 @@ class Lab:
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
         self._examples = 0
+        self._meter = ClusterMeter()
+        self._boots_done = 0
 
     @cached_property
     def known_deviations(self) -> list[Deviation]:
@@ -105,6 +108,8 @@ class Lab:
                 self.drop_cluster()
                 try:
                     self._standing = (key, self._boot(key, topology))
+                    self._boots_done += 1
+                    self._meter.look(self._standing[1].cluster.cpu_times(), BOOTS)
                 except KitError as error:
                     self._failed[key] = self._explain(key[0], topology, error)
                     raise self._failed[key] from error
@@ -213,6 +218,7 @@ class Lab:
 
     def drop_cluster(self) -> None:
         if self._standing is not None:
+            self._look()
             for client in self._standing[1].clients.values():
                 client.close()
             self._standing[1].watch.close()
@@ -335,6 +341,16 @@ class Lab:
     def ledger(self, label: str) -> Ledger:
         """Return the account of how this worker spends its time on a column."""
         return self._ledgers.setdefault(label, Ledger())
+
+    def usage(self, label: str) -> Usage:
+        """Return what this worker has used until now; its seconds are those on the column."""
+        self._look()
+        cpu = {KIT: time.process_time(), **self._meter.seconds}
+        return Usage(spent=self.ledger(label).seconds_so_far(), cpu=cpu, boots=self._boots_done)
+
+    def _look(self) -> None:
+        if self._standing is not None:
+            self._meter.look(self._standing[1].cluster.cpu_times(), NODES)
 
     def close(self, ended_early: str = "") -> None:
         """Close the cluster and the shards. If the run `ended_early`, the shards of all columns get this reason, even

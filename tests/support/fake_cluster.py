@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.running.standing import Standing
+from fixtures.cluster.cpu import CpuTime
 from fixtures.cluster.topology import Member, Topology
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
@@ -72,7 +73,11 @@ class FakeCluster:
         self.nodes = {member.name: FakeNode() for member in self.members()}
         self.epoch = epoch
         self.closed = False
+        self.used: dict[str, CpuTime] = {}
         self._answers = iter(answers)
+
+    def cpu_times(self) -> dict[str, CpuTime]:
+        return self.used
 
     def members(self) -> list[Member]:
         return TOPOLOGY.members()

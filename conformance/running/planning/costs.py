@@ -1,4 +1,4 @@
-"""Costs of checks: medians of measured seconds of a worker, by check and version, kept in `costs.toml`.
+"""Costs of checks: medians of measured seconds of a worker, CPU seconds and boots, by check and version, kept in `costs.toml`.
 
 `./kit python -m conformance.running.planning.costs DIR...` refreshes the file from the shards of runs. A check that they do not
 have keeps what was known of it; one that is gone is left out.
@@ -7,16 +7,17 @@ have keeps what was known of it; one that is gone is left out.
 import os
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
 from conformance.catalogue.applicability import numbers
-from history.shards import CheckLine, Shard, read_shards
+from history.shards import CheckLine, ExampleLine, Shard, read_shards
 
 FILE = Path(__file__).with_name("costs.toml")
 ALIKE = 1.5
@@ -25,17 +26,31 @@ NOISE = 2.0
 """Seconds."""
 FAR_OFF = 3.0
 """A check is off if it takes this many times what is known of it, or as little."""
-BOOT = 15.0
-"""Seconds that a boot adds to the first check on a cluster: a check is off only by more than this."""
+LEAST_OFF = 15.0
+"""Seconds by which a check must differ from its cost to be off."""
 MOST_TOLD = 10
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """The median seconds of a check from the version `since` on, and the number of runs that it was measured in."""
+    """What a check costs from the version `since` on: the medians of the runs that it was measured in.
+
+    The `seconds` are a worker's, without those of boots. `cpu` are the CPU seconds of the worker and of the cluster's nodes,
+    `boots` the clusters booted on its way; both are unknown to runs that did not record them.
+    """
 
     since: str
     seconds: float
     runs: int
+    cpu: float | None = None
+    boots: float | None = None
+
+
+class Measured(NamedTuple):
+    """What one run of a check took; see `Cost`."""
+
+    seconds: float
+    cpu: float | None = None
+    boots: int | None = None
 
 
 class Costs(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +105,11 @@ def off_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Co
     takes that was never measured."""
     lines = [
         (abs(seconds - cost), f"cost  {id} on {label}: {seconds:.0f} s, {what} {cost:.0f} s")
-        for id, label, version, seconds in _done(shards)
+        for id, label, version, (seconds, _, _) in _done(shards)
         if id in estimates
         for known in [costs.seconds(id, version)]
         for cost, what in [(estimates[id], "estimated") if known is None else (known, "known as")]
-        if abs(seconds - cost) > BOOT and not cost / FAR_OFF <= seconds <= cost * FAR_OFF
+        if abs(seconds - cost) > LEAST_OFF and not cost / FAR_OFF <= seconds <= cost * FAR_OFF
     ]
     named = [line for _, line in sorted(lines, reverse=True)]
     return named[:MOST_TOLD] + ([f"cost  and {len(named) - MOST_TOLD} more"] if len(named) > MOST_TOLD else [])
@@ -107,32 +122,65 @@ def is_machine(check: str) -> bool:
 
 def measured_costs(shards: Iterable[Shard]) -> dict[str, list[Cost]]:
     """Return the costs of each check that was run to its end; of machines only where no clock gave them their time."""
-    seconds: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    runs: defaultdict[str, defaultdict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
     for id, _, version, taken in _done(shards):
-        seconds[id][version].append(taken)
-    return {id: _ranges(by_version) for id, by_version in sorted(seconds.items())}
+        runs[id][version].append(taken)
+    return {id: _ranges(by_version) for id, by_version in sorted(runs.items())}
 
 
-def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, float]]:
-    """Yield the check, column, version and seconds of each check that ended by itself."""
+def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, Measured]]:
+    """Yield the check, column, version and measures of each check that ended by itself."""
     for shard in shards:
         if shard.header is not None:
             column, is_timed = shard.header.column, shard.header.profile != "smoke"
+            examples = _seconds_of_examples(shard)
             for line in shard.lines:
                 if isinstance(line, CheckLine) and line.outcome == "done" and not (is_timed and is_machine(line.check)):
-                    yield line.check, column.label, column.version, line.seconds
+                    yield line.check, column.label, column.version, _measured(line, examples[line.check])
 
 
-def _ranges(seconds: Mapping[str, Sequence[float]]) -> list[Cost]:
+def _seconds_of_examples(shard: Shard) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for line in shard.lines:
+        if isinstance(line, ExampleLine):
+            found[line.check] += line.seconds
+    return found
+
+
+def _measured(line: CheckLine, examples: float) -> Measured:
+    """Return what a check took. An older shard does not tell its boots, but the seconds of its examples."""
+    if line.spent:
+        cpu = line.cpu.get("kit", 0.0) + line.cpu.get("nodes", 0.0)
+        return Measured(line.seconds - line.spent.get("boot", 0.0), cpu, line.boots)
+    return Measured(line.seconds if is_machine(line.check) or not line.examples else min(line.seconds, examples))
+
+
+def _ranges(runs: Mapping[str, Sequence[Measured]]) -> list[Cost]:
     """Join neighbouring versions whose medians are alike."""
-    joined: list[tuple[str, list[float]]] = []
-    for version in sorted(seconds, key=numbers):
-        own = list(seconds[version])
-        if joined and _are_alike(median(joined[-1][1]), median(own)):
+    joined: list[tuple[str, list[Measured]]] = []
+    for version in sorted(runs, key=numbers):
+        own = list(runs[version])
+        if joined and _are_alike(_median_seconds(joined[-1][1]), _median_seconds(own)):
             joined[-1][1].extend(own)
         else:
             joined.append((version, own))
-    return [Cost(since=since, seconds=round(median(own), 1), runs=len(own)) for since, own in joined]
+    return [_cost(since, own) for since, own in joined]
+
+
+def _median_seconds(runs: Sequence[Measured]) -> float:
+    return median(one.seconds for one in runs)
+
+
+def _cost(since: str, runs: Sequence[Measured]) -> Cost:
+    cpu = [one.cpu for one in runs if one.cpu is not None]
+    boots = [one.boots for one in runs if one.boots is not None]
+    return Cost(
+        since=since,
+        seconds=round(_median_seconds(runs), 1),
+        runs=len(runs),
+        cpu=round(median(cpu), 1) if cpu else None,
+        boots=round(median(boots), 1) if boots else None,
+    )
 
 
 def _are_alike(one: float, other: float) -> bool:
@@ -159,7 +207,9 @@ def as_toml(costs: Costs) -> str:
 
 
 def _as_toml(cost: Cost) -> str:
-    return f'{{ since = "{cost.since}", seconds = {cost.seconds}, runs = {cost.runs} }}'
+    known = [f"{name} = {value}" for name, value in (("cpu", cost.cpu), ("boots", cost.boots)) if value is not None]
+    told = ", ".join([f'since = "{cost.since}"', f"seconds = {cost.seconds}", f"runs = {cost.runs}", *known])
+    return f"{{ {told} }}"
 
 
 def main(folders: Sequence[str]) -> int:

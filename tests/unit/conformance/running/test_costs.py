@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +21,7 @@ from conformance.running.planning.costs import (
     read_costs,
     refresh_costs,
 )
-from history.shards import CheckLine, Shard, read_shard
+from history.shards import CheckLine, ExampleLine, Shard, read_shard
 from tests.support.sample_shards import ShardBuilder
 
 PROBE = "kip320.fencing.newer_epoch_is_unknown"
@@ -27,22 +29,43 @@ MACHINE = "machines.log.LogMachine"
 
 
 def shard(
-    folder: Path, version: str, seconds: float, check: str = PROBE, profile: str = "smoke", outcome: str = "done"
+    folder: Path,
+    version: str,
+    seconds: float,
+    check: str = PROBE,
+    profile: str = "smoke",
+    outcome: str = "done",
+    examples: Sequence[float] = (),
+    **used: Any,
 ) -> Shard:
-    """A shard in which one check ended after some seconds."""
+    """A shard in which one check ended after some seconds, of which its examples took these."""
     built = ShardBuilder(f"s-{version}-{seconds}-{check}", version, profile=profile)
-    built.lines.append(
-        msgspec.convert(
-            {"type": "check", "shard": "s", "n": 1, "check": check, "rows": [], "outcome": outcome, "seconds": seconds},
-            CheckLine,
+    for number, each in enumerate(examples):
+        example = f"e-{number}"
+        built.lines.append(
+            ExampleLine(shard="s", n=number, example=example, check=check, outcome="judged", rows=[], seconds=each)
         )
-    )
+    line = {"shard": "s", "n": 9, "check": check, "rows": [], "outcome": outcome, "seconds": seconds, **used}
+    built.lines.append(msgspec.convert({"type": "check", "examples": len(examples), **line}, CheckLine))
     return read_shard(built.finish().write(folder))
 
 
 def test_the_median_of_all_runs_is_what_a_check_costs(tmp_path: Path) -> None:
     shards = [shard(tmp_path, "4.3.1", seconds) for seconds in (3.0, 4.0, 90.0)]
     assert measured_costs(shards) == {PROBE: [Cost(since="4.3.1", seconds=4.0, runs=3)]}
+
+
+def test_boots_are_no_cost_of_the_check_that_needed_the_cluster(tmp_path: Path) -> None:
+    old = shard(tmp_path, "4.3.1", 45.0, examples=[1.0, 2.5])
+    new = shard(
+        tmp_path, "4.4.0", 44.0, spent={"boot": 40.0, "act": 4.0}, cpu={"kit": 1.0, "nodes": 2.5, "boots": 9.0}, boots=1
+    )
+    assert measured_costs([old]) == {PROBE: [Cost(since="4.3.1", seconds=3.5, runs=1)]}
+    assert measured_costs([new]) == {PROBE: [Cost(since="4.4.0", seconds=4.0, runs=1, cpu=3.5, boots=1)]}
+    both = Costs(cores=2, checks=measured_costs([old, new]))
+    assert both.checks == {PROBE: [Cost(since="4.3.1", seconds=3.8, runs=2, cpu=3.5, boots=1)]}
+    (tmp_path / "costs.toml").write_text(as_toml(both))
+    assert read_costs(tmp_path / "costs.toml") == both
 
 
 def test_versions_that_are_alike_are_one_range(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
 from conformance.running.standing import REPLACED_NOTE, Standing
 from fixtures.cluster import NotReady, Topology
+from fixtures.cluster.cpu import CpuTime
 from fixtures.errors import EngineTrouble
 from fixtures.faults.base.fault import Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
@@ -488,6 +489,19 @@ def test_the_footer_says_where_time_went(play: Play) -> None:
     _, shard, _ = play(check_of(takes_a_while), [[]])
     [footer] = of(shard, Footer)
     assert footer.spent["wait"] >= 0.05
+
+
+def test_the_line_of_a_check_says_what_it_used(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeCluster, "cpu_times", lambda self: {str(id(self)): next(used)})
+    used = iter([CpuTime(3.0, 1.0), *[CpuTime(5.0, 2.0)] * 50])
+    _, shard, _ = play(check_of(takes_a_while), [[]])
+    [line] = of(shard, CheckLine)
+    assert (line.boots, line.spent["wait"] >= 0.05, line.cpu["kit"] > 0) == (1, True, True)
+    assert {cause: line.cpu[cause] for cause in ("boots", "nodes", "kernel")} == {
+        "boots": 4.0,
+        "nodes": 3.0,
+        "kernel": 2.0,
+    }
 
 
 def test_a_boot_is_tried_again_after_trouble_of_the_engine_only(
