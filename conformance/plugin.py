@@ -1,7 +1,6 @@
 """The pytest plugin: each probe becomes an item for each column; the controller sums up and sets the exit code."""
 
 import os
-from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
@@ -10,12 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.campaign.watching import RunShown, again_and_again
-from conformance.catalogue import shipped_rows
-from conformance.core.checks import Check
-from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, every_check, is_soak, topology_of
 from conformance.core.topologies import adapt_topology
-from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
+from conformance.running.planning.budget import SEARCH, Work, kind_of
 from conformance.running.planning.watchdog import Watchdog
 from conformance.running.session import ConformanceSession, Listing
 from conformance.running.settings import add_options
@@ -84,7 +80,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from conformance.running.planning.scheduling import ByCluster
 
-    return ByCluster(config, log, timed=config.stash[SESSION].settings.is_timed)
+    settings = config.stash[SESSION].settings
+    return ByCluster(config, log, timed=settings.is_timed, whole=settings.is_whole_profile)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -115,9 +112,9 @@ class CheckFile(pytest.File):
             if check.module == module and wanted.selects(check):
                 for label in wanted.labels:
                     for part in range(1, wanted.parts(check) + 1):
-                        yield CheckItem.from_parent(
-                            self, name=item_name(check, label, part), check=check, label=label, part=part
-                        )
+                        name = item_name(check, label, part)
+                        whole = wanted.settings.is_whole_profile
+                        yield CheckItem.from_parent(self, name=name, check=check, label=label, part=part, whole=whole)
 
 
 def item_name(check: AnyCheck, label: str, part: int) -> str:
@@ -127,16 +124,17 @@ def item_name(check: AnyCheck, label: str, part: int) -> str:
 class CheckItem(pytest.Item):
     """One check, or a part of a machine, on one column."""
 
-    def __init__(self, *, check: AnyCheck, label: str, part: int = 1, **kwargs: Any) -> None:
+    def __init__(self, *, check: AnyCheck, label: str, part: int, whole: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.check = check
         self.label = label
         self.part = part
+        self.kind = kind_of(check, opens=whole and part == 1)
 
     @property
     def work(self) -> Work:
         """The item as a part of the run's plan."""
-        return Work(check=self.check.id, label=self.label, kind=kind_of(self.check), part=self.part)
+        return Work(check=self.check.id, label=self.label, kind=self.kind, part=self.part)
 
     @property
     def cluster(self) -> tuple[str, str]:
@@ -186,31 +184,8 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
     if not checks or len(checks) < len(items):
         return
     running = session.config.stash.get(SESSION, None)
-    settings = (running or session.config.stash[LISTING]).settings
-    items[:] = in_order(checks, timed=settings.is_timed)
+    items[:] = (running or session.config.stash[LISTING]).in_order(checks)
     items += [] if running is None else searches(session, checks, running.searches)
-
-
-def in_order(items: Sequence[CheckItem], *, timed: bool) -> list[CheckItem]:
-    """Checks of one cluster stand together, since another cluster costs a boot; what the clock cuts off is of low priority.
-
-    Under a clock machines come last, since they take whatever time they are given; soaks and the clusters of long checks come
-    just before them, so little is cut off. Without a clock the clusters with the most work come first: workers end together.
-    """
-    costs: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for item in items:
-        if not (timed and isinstance(item.check, MachineCheck)) and not is_soak(item.check):
-            costs[item.cluster].append(cost_of(item.check, item.label))
-
-    def order(item: CheckItem) -> tuple[Any, ...]:
-        machine, own = isinstance(item.check, MachineCheck), costs[item.cluster]
-        first = machine if timed else -sum(own)
-        mean = sum(own) / len(own) if timed and own and not machine else 0.0
-        early = (isinstance(item.check, Check) and item.check.run_first) or (machine and not timed)
-        priority = min(shipped_rows()[row].priority for row in item.check.rows)
-        return first, is_soak(item.check), item.part, item.label, mean, item.cluster, not early, priority, item.check.id
-
-    return sorted(items, key=order)
 
 
 def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) -> list[pytest.Item]:

@@ -40,11 +40,11 @@ from conformance.cli.options import (
     pytest_options,
     versions_option,
 )
+from conformance.core.profiles import MINUTES
 from conformance.core.registry import checks_by_row, own_checks
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards
 from conformance.running.columns import WantedColumn, wanted_columns
-from conformance.running.profiles import MINUTES
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import newest_patches, released_versions, select_patches

@@ -12,6 +12,7 @@ import click
 from conformance.campaign.plan import ColumnRun, column_runs_for
 from conformance.cli.checks import SHORT, long_form
 from conformance.core.machines import all_machines
+from conformance.core.profiles import MINUTES
 from conformance.running.columns import (
     AS,
     HOME,
@@ -23,7 +24,6 @@ from conformance.running.columns import (
     WantedColumn,
     wanted_columns,
 )
-from conformance.running.profiles import MINUTES
 from conformance.running.session import machine_name
 from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP, OPTIONS, Option
 from fixtures.errors import WrongUse

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
+from conformance.core.profiles import PROFILES, Profile, shipped_budgets
 from conformance.judging import patch_releases
 from conformance.judging.judges import JUDGES, rows_about
 from fixtures.cluster import Topology
@@ -42,14 +43,21 @@ def is_soak(check: AnyCheck) -> bool:
     return isinstance(check, Check) and check.lasts > 0
 
 
-def in_profile(check: AnyCheck, profile: str) -> bool:
-    """True if the check is in the profile. Smoke leaves out checks that opt out, and probes of scenario rows only,
-    since those restart nodes."""
-    if is_soak(check):
-        return profile == "nightly"
-    if profile != "smoke" or isinstance(check, MachineCheck):
-        return True
-    return check.smoke and any(shipped_rows()[row].kind != "scenario" for row in check.rows)
+def shortest_profile(check: AnyCheck) -> Profile:
+    """Return the shortest profile that has a check. Smoke leaves out checks that opt out, and probes of scenario rows only,
+    since those restart nodes; only nightly has soaks. The file of budgets names the checks that are too long for a profile.
+    """
+    if is_soak(check) or check.id in shipped_budgets().only_nightly:
+        return "nightly"
+    if isinstance(check, MachineCheck):
+        return "smoke"
+    is_short = check.smoke and check.id not in shipped_budgets().from_quick
+    return "smoke" if is_short and any(shipped_rows()[row].kind != "scenario" for row in check.rows) else "quick"
+
+
+def in_profile(check: AnyCheck, profile: Profile) -> bool:
+    """True if the check is in the profile, which has all checks of the shorter ones."""
+    return PROFILES.index(shortest_profile(check)) <= PROFILES.index(profile)
 
 
 @cache

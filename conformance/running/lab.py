@@ -53,6 +53,10 @@ WHOLE_AGAIN_WITHIN = 60.0
 healthy."""
 
 
+MANY_EXAMPLES = 50
+"""Examples of a cluster after which the recovery of their logs takes longer than a boot."""
+
+
 class Hindered(KitError):
     """The tested system kept a cluster from coming up or a rig from being prepared; its failure is observed separately.
     `reason` names the broken row."""
@@ -84,7 +88,7 @@ class Lab:
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
-        self._examples = 0
+        self._examples = self._examples_before = 0
         self._meter = ClusterMeter()
         self._boots_done = 0
 
@@ -109,11 +113,18 @@ class Lab:
                 try:
                     self._standing = (key, self._boot(key, topology))
                     self._boots_done += 1
+                    self._examples_before = self._examples
                     self._meter.look(self._standing[1].cluster.cpu_times(), BOOTS)
                 except KitError as error:
                     self._failed[key] = self._explain(key[0], topology, error)
                     raise self._failed[key] from error
         return self._standing[1]
+
+    def renew_cluster(self) -> None:
+        """Drop the cluster if many examples ran on it: a node that is killed would have to recover all of their logs."""
+        if self._examples - self._examples_before > MANY_EXAMPLES:
+            with spending("boot"):
+                self.drop_cluster()
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]

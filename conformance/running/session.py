@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +16,7 @@ from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.near import similar_rows
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
+from conformance.core.profiles import MINUTES
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by, own_checks
 from conformance.judging import patch_releases
 from conformance.judging.pooling import judge_shards, verdict_lines
@@ -29,12 +30,20 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import PARTS, TimePlan, Work, estimate_of, plan_time
+from conformance.running.planning.budget import (
+    PARTS,
+    WHOLE_PARTS,
+    TimePlan,
+    Work,
+    estimate_of,
+    plan_time,
+    total_seconds,
+)
 from conformance.running.planning.costs import off_lines, shipped_costs
 from conformance.running.planning.forecast import Item, Turn, forecast, plan_lines, sum_lines
+from conformance.running.planning.ordering import Planned, SomePlanned, in_order, is_ample
 from conformance.running.planning.scheduling import units_for
 from conformance.running.probe.run import ProbeRun
-from conformance.running.profiles import MINUTES
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.statistics import statistics_lines, totals_by_check
 from conformance.running.recording.unfinished import unfinished_lines
@@ -170,9 +179,13 @@ class ConformanceSession:
         self._expected = dict(Counter(work.label for work in items))
         self._plan = plan_time(self.settings.profile, self.settings.minutes, items, self.workers)
 
+    def in_order(self, items: Sequence[SomePlanned]) -> list[SomePlanned]:
+        """Return the collected items in the order in which they begin."""
+        return _in_order(self.settings, items, self.workers)
+
     def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
         """Run a check, or one of a machine's parts, on one column."""
-        run = self._run_of(check, work.label, work.part)
+        run = self._run_of(check, work)
         self.lab.progress.note_check(work.label, check.id)
         self._do_timed(work, lambda: run.run(self.lab.allowance(work)))
         return run
@@ -188,13 +201,14 @@ class ConformanceSession:
             do()
         self.lab.progress.ends()
 
-    def _run_of(self, check: AnyCheck, label: str, part: int) -> CheckRun:
+    def _run_of(self, check: AnyCheck, work: Work) -> CheckRun:
         if self._replay is not None:
-            return ReplayRun(check, self._replay, self.lab, label)
+            return ReplayRun(check, self._replay, self.lab, work.label)
         if isinstance(check, MachineCheck):
-            beginning = self._beginning.of_part(check, part, self.parts(check))
-            return MachineRun(check, self.lab, label, part, beginning=beginning)
-        return ProbeRun(check, self.lab, label)
+            beginning = self._beginning.of_part(check, work.part, self.parts(check))
+            only_opens = work.kind == "opening"
+            return MachineRun(check, self.lab, work.label, work.part, beginning=beginning, only_opens=only_opens)
+        return ProbeRun(check, self.lab, work.label)
 
     # --- the end
 
@@ -249,7 +263,8 @@ class Listing:
     """The names of items that would run: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.settings, wanted = _read_settings(config)
+        settings, wanted = _read_settings(config)
+        self.settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
         self.labels = [_column_label(column.title, self.settings) for column in wanted]
         self._turns: list[Turn] = []
@@ -261,10 +276,15 @@ class Listing:
     def parts(self, check: AnyCheck) -> int:
         return _count_parts(self.settings, self._replay, check)
 
-    def expects(self, items: Sequence[Listed]) -> None:
+    def in_order(self, items: Sequence[SomePlanned]) -> list[SomePlanned]:
+        """Return the collected items in the order in which they would begin."""
+        return _in_order(self.settings, items, self._workers)
+
+    def expects(self, items: Sequence[Planned]) -> None:
         """Forecast the run of these items, in the order in which they were collected."""
-        units = units_for([item.nodeid for item in items], self._workers, timed=self.settings.is_timed)
-        plan = plan_time(self.settings.profile, self.settings.minutes, [item.work for item in items], self._workers)
+        works = [item.work for item in items]
+        units = units_for(works, self._workers, timed=self.settings.is_timed)
+        plan = plan_time(self.settings.profile, self.settings.minutes, works, self._workers)
         planned = [
             Item(work=item.work, unit=unit, cluster=item.cluster) for item, unit in zip(items, units, strict=True)
         ]
@@ -276,17 +296,10 @@ class Listing:
         yield from sum_lines(self._turns, self._workers) if self._turns else ()
 
 
-class Listed(Protocol):
-    """An item of pytest that lists a check."""
-
-    @property
-    def nodeid(self) -> str: ...
-
-    @property
-    def work(self) -> Work: ...
-
-    @property
-    def cluster(self) -> tuple[str, str]: ...
+def _in_order(settings: Settings, items: Sequence[SomePlanned], workers: int) -> list[SomePlanned]:
+    works = [item.work for item in items]
+    seconds = total_seconds(settings.profile, settings.minutes, works)
+    return in_order(items, timed=settings.is_timed, ample=not seconds or is_ample(works, seconds, workers))
 
 
 def _workers_of(config: pytest.Config) -> int:
@@ -404,7 +417,7 @@ def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, w
     if settings.machines:
         machines = sum(_selects_check(settings, replay, one) for one in all_machines().values())
         return max(1, workers // max(1, machines))
-    return PARTS[settings.profile]
+    return (WHOLE_PARTS if settings.is_whole_profile else PARTS)[settings.profile]
 
 
 def _versions_to_run(settings: Settings) -> tuple[str, ...]:

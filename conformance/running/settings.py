@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from conformance.core.profiles import MINUTES, Profile
 from conformance.core.topologies import set_by_the_kit
-from conformance.running.profiles import MINUTES, Profile
 from fixtures.errors import WrongUse
 from history.command import ALL_THAT_SEE_IT
 
@@ -61,6 +61,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def is_timed(self) -> bool:
         """True if there is a clock; without one all work is done, however long it takes."""
         return bool(self.minutes or MINUTES[self.profile])
+
+    @property
+    def is_whole_profile(self) -> bool:
+        """True if all checks of the profile run, and not those of some rows, machines, files or a schedule."""
+        return self.whole and not (self.requirements or self.machines or self.replay)
 
     @property
     def fills_its_time(self) -> bool:

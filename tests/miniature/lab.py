@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.bench import Bench
-from conformance.running.profiles import Profile
+from conformance.core.profiles import Profile
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology
 from fixtures.runs import Run

@@ -13,12 +13,12 @@ from conformance.core.checks import Check
 from conformance.core.cluster import LiveCluster
 from conformance.core.faulting import Faults
 from conformance.core.machines import AnyMachine, MachineCheck
+from conformance.core.profiles import Profile
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
 from conformance.running.probe.run import ProbeRun
-from conformance.running.profiles import Profile
 from conformance.running.settings import Settings
 from conformance.running.standing import Standing
 from fixtures.cluster import Topology

@@ -39,7 +39,7 @@ class MachineRun(CheckRun):
 
     `found` are the breaches seen so far, with the evidence of the first example that showed each; it starts with the
     `known` ones. A breach in `found` stops no further example, so that others can be found. Nor does a known deviation
-    of released versions, which is investigated last, unless its row was requested.
+    of released versions, which is investigated last, unless its row was requested. A part that `only_opens` draws no examples.
     """
 
     def __init__(
@@ -52,10 +52,12 @@ class MachineRun(CheckRun):
         further: bool = False,
         known: Mapping[Breach, str] | None = None,
         beginning: Beginning | None = None,
+        only_opens: bool = False,
     ) -> None:
         super().__init__(check, lab, label, further=further)
         self.check = check
         self.part = part
+        self._only_opens = only_opens
         self._beginning = beginning or Beginning(opening=part == 1)
         self.topology = check.topology_of(part + self._beginning.turn)
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
@@ -117,7 +119,7 @@ class MachineRun(CheckRun):
 
     def _batch_size(self) -> int:
         """Return the number of further examples: a batch if all the time is used, else the rest of the part's share."""
-        if time.monotonic() >= self._explores_until or self.gave_up:
+        if time.monotonic() >= self._explores_until or self.gave_up or self._only_opens:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
             return BATCH
@@ -138,7 +140,7 @@ class MachineRun(CheckRun):
         """Note if time was up before this part had drawn its share of the examples for the floor of the machine's
         judges."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
-        if drawn < floor and self.ends < math.inf and not self.gave_up:
+        if drawn < floor and self.ends < math.inf and not (self.gave_up or self._only_opens):
             self.cut_off = True
             self.remarks.append(f"time was up after {drawn} of {floor} drawn examples")
 

@@ -13,17 +13,20 @@ import msgspec
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
+from conformance.core.profiles import MINUTES, Profile
 from conformance.core.registry import AnyCheck
 from conformance.running.planning.costs import shipped_costs, version_in
-from conformance.running.profiles import MINUTES, Profile
 
-Kind = Literal["probe", "schedule", "soak", "machine", "rarest"]
+Kind = Literal["probe", "schedule", "soak", "opening", "machine", "rarest"]
 
 SEARCH = "rarest_cases"
 """The name of the items in which workers spend the time that is left on the rarest cases."""
 
 PARTS: dict[Profile, int] = {"smoke": 1, "quick": 3, "nightly": 3}
 """The parts of a machine, each run by its own worker on its own cluster, since one worker would not use the time."""
+WHOLE_PARTS: dict[Profile, int] = {"smoke": 1, "quick": 1, "nightly": 4}
+"""The parts of a machine in a run of a whole profile: its opening, which is work like any other, and parts that draw examples
+in the time that is left. Quick has none: its search for the rarest cases uses that time."""
 
 SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 1_200.0}
 """Seconds in which a part of a machine shrinks and replays its findings' schedules."""
@@ -32,18 +35,34 @@ SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
 EXPLORING = 0.75
 """The share of a machine's time under a clock for exploring; the rest is for shrinking and replays."""
 
-COSTS: dict[Kind, float] = {"probe": 5.0, "schedule": 43.0, "soak": 720.0, "machine": 120.0, "rarest": 0.0}
+COSTS: dict[Kind, float] = {
+    "probe": 5.0,
+    "schedule": 43.0,
+    "soak": 720.0,
+    "opening": 60.0,
+    "machine": 120.0,
+    "rarest": 0.0,
+}
 """Seconds in which a check that was never measured meets its floors, those of its kind on 3.9.2 and 4.3.1 on two cores.
 
 A probe on a one-node cluster takes half its cost. A machine's cost is that of its opening and what follows from it.
 That of a soak of ten minutes includes boot, last round and rest.
 """
-PATIENCE: dict[Kind, float] = {"probe": 180.0, "schedule": 300.0, "soak": 900.0, "machine": 0.0, "rarest": 0.0}
+PATIENCE: dict[Kind, float] = {
+    "probe": 180.0,
+    "schedule": 300.0,
+    "soak": 900.0,
+    "opening": 300.0,
+    "machine": 0.0,
+    "rarest": 0.0,
+}
 """Seconds after which one probe, schedule or soak is cut off under a clock.
 
 They are several times what the slowest takes on a busy host, so that a broken broker takes no more from the other
 checks. A soak ends by itself.
 """
+PATIENT = 3.0
+"""A check that is known to be slow is not cut off before this many times its seconds."""
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds reserved for each part of a machine: its opening, and some drawn examples."""
 MOST_RESERVED = 1 / 3
@@ -53,10 +72,10 @@ FOR_THE_RAREST = 1 / 3
 items."""
 
 
-def kind_of(check: AnyCheck) -> Kind:
-    """Return the kind of a check, as the plan distinguishes them."""
+def kind_of(check: AnyCheck, *, opens: bool = False) -> Kind:
+    """Return the kind of a check, as the plan distinguishes them. A part of a machine that only `opens` is work, not endless."""
     if isinstance(check, MachineCheck):
-        return "machine"
+        return "opening" if opens else "machine"
     if check.lasts:
         return "soak"
     return "schedule" if check.schedule else "probe"
@@ -124,22 +143,36 @@ class TimePlan(msgspec.Struct, frozen=True):
         return self.shares.get(work, Share())
 
 
-def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
-    """Plan the time of `items`, in the order in which they begin, for parallel `workers`.
+def total_seconds(profile: Profile, minutes: float, items: Sequence[Work]) -> float:
+    """Return the seconds of a run; 0 without a clock. `minutes` is the time per column, 0 for the profile's. Columns share the
+    cores, so their times add up."""
+    return 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
 
-    `minutes` is the time per column, 0 for the profile's. Columns share the cores, so their times add up.
-    """
-    total = 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
+
+def is_work(work: Work) -> bool:
+    """True if the item ends by itself within seconds or minutes, and is done in any case."""
+    return work.kind in ("probe", "schedule", "opening")
+
+
+def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: int) -> TimePlan:
+    """Plan the time of `items`, in the order in which they begin, for parallel `workers`."""
+    total = total_seconds(profile, minutes, items)
     if not total:
         return TimePlan(0.0, {work: Share() for work in items})
     machines = [work for work in items if work.kind == "machine"]
     reserved = _reserved_seconds(profile, len(machines), total, workers)
     bounded = {
-        work: Share(seconds=PATIENCE[work.kind], until=total - reserved, needs=COSTS["soak"] * (work.kind == "soak"))
+        work: Share(seconds=_patience(work), until=total - reserved, needs=COSTS["soak"] * (work.kind == "soak"))
         for work in items
-        if work.kind in ("probe", "schedule", "soak")
+        if work.kind in ("probe", "schedule", "soak", "opening")
     }
     return TimePlan(total, {**bounded, **_unbounded_shares(items, total, workers, reserved)})
+
+
+def _patience(work: Work) -> float:
+    """Return the seconds after which an item is cut off: more than a slow check is known to take."""
+    known = shipped_costs().seconds(work.check, version_in(work.label)) or 0.0
+    return max(PATIENCE[work.kind], PATIENT * known)
 
 
 def _reserved_seconds(profile: Profile, parts: int, total: float, workers: int) -> float:

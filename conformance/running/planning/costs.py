@@ -7,7 +7,7 @@ have keeps what was known of it; one that is gone is left out.
 import os
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -139,8 +139,8 @@ def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, Measured]]:
                     yield line.check, column.label, column.version, _measured(line, examples[line.check])
 
 
-def _seconds_of_examples(shard: Shard) -> Counter[str]:
-    found: Counter[str] = Counter()
+def _seconds_of_examples(shard: Shard) -> Mapping[str, float]:
+    found: defaultdict[str, float] = defaultdict(float)
     for line in shard.lines:
         if isinstance(line, ExampleLine):
             found[line.check] += line.seconds

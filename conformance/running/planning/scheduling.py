@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xdist.scheduler import LoadScopeScheduling
 
-from conformance.core.machines import MachineCheck
-from conformance.core.registry import check_of_item, is_soak
+from conformance.core.profiles import PROFILES
+from conformance.core.registry import check_of_item, every_check
 from conformance.core.topologies import adapt_topology
-from conformance.running.planning.budget import SEARCH, cost_of, estimate_of
+from conformance.running.planning.budget import SEARCH, Work, cost_of, kind_of
+from conformance.running.planning.ordering import stage_of
+
+Item = TypeVar("Item")
 
 if TYPE_CHECKING:
     import pytest
@@ -28,17 +31,18 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     already holds.
     """
 
-    def __init__(self, config: pytest.Config, log: object, *, timed: bool) -> None:
+    def __init__(self, config: pytest.Config, log: object, *, timed: bool, whole: bool) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False
         self._timed = timed
+        self._whole = whole
         self._units: dict[str, str] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         if not self._units:
             collected = list(self.collection)
-            found = units_for(collected, len(self.nodes), timed=self._timed)
-            self._units = dict(zip(collected, found, strict=True))
+            works = [work_of(id, whole=self._whole) for id in collected]
+            self._units = dict(zip(collected, units_for(works, len(self.nodes), timed=self._timed), strict=True))
         return self._units[nodeid]
 
     def _reschedule(self, node: WorkerController) -> None:
@@ -48,98 +52,107 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         others = sum(not other.shutting_down for other in self.nodes if other is not node)
         if self.workqueue and len(in_hand) > 1:
             return
-        if self.workqueue and self._timed and others and any(map(_is_endless, in_hand)) and self._has_its_share(node):
+        if (
+            self.workqueue
+            and self._timed
+            and others
+            and any(map(self._is_endless, in_hand))
+            and self._has_its_share(node)
+        ):
             node.shutdown()
         else:
             super()._reschedule(node)
 
     def _has_its_share(self, node: WorkerController) -> bool:
         """True if the worker already has the largest number of parts of machines that any worker must take."""
-        taken = sum(_is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
-        return taken >= ceil(sum(map(_is_endless, self._units)) / len(self.nodes))
+        taken = sum(self._is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
+        return taken >= ceil(sum(map(self._is_endless, self._units)) / len(self.nodes))
+
+    def _is_endless(self, nodeid: str) -> bool:
+        return is_endless(work_of(nodeid, whole=self._whole))
 
 
-def units_for(nodeids: Sequence[str], workers: int, *, timed: bool) -> list[str]:
+def units_for(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
     """Return the unit of each item for this many workers."""
     return units_of(
-        nodeids,
-        share_count(nodeids, workers),
-        lambda nodeid: cluster_of(nodeid, timed=timed),
-        lambda nodeid: weight_of(nodeid, timed=timed),
+        works,
+        share_count(works, workers),
+        lambda work: cluster_of(work, timed=timed),
+        lambda work: weight_of(work, timed=timed),
     )
 
 
 def units_of(
-    nodeids: Sequence[str], shares: int, cluster: Callable[[str], str], weight: Callable[[str], int] = lambda _: 1
+    items: Sequence[Item], shares: int, cluster: Callable[[Item], str], weight: Callable[[Item], int] = lambda _: 1
 ) -> list[str]:
     """Return each item's unit: its cluster and a number. A cluster that weighs more than one share has several
     units."""
     sizes: Counter[str] = Counter()
-    for nodeid in nodeids:
-        sizes[cluster(nodeid)] += weight(nodeid)
+    for item in items:
+        sizes[cluster(item)] += weight(item)
     share = -(-sizes.total() // max(1, shares))
     seen: Counter[str] = Counter()
     found = []
-    for nodeid in nodeids:
-        name = cluster(nodeid)
+    for item in items:
+        name = cluster(item)
         parts = -(-sizes[name] // share)
-        found.append(f"{name} {seen[name] * parts // sizes[name]}")
-        seen[name] += weight(nodeid)
+        middle = seen[name] + (weight(item) - 1) // 2
+        found.append(f"{name} {middle * parts // sizes[name]}")
+        seen[name] += weight(item)
     return found
 
 
-SHARES_PER_WORKER = 4
-"""Shares for each worker, since checks of one kind may take three seconds or thirty.
+SHARES_PER_WORKER = 3
+"""Shares for each worker in a run with schedules, since checks may take three seconds or two hundred.
 
-With whole shares the last of three workers ended 180 s after the first, with quarters 30 s, at the price of a boot or
-two, as measured on 3.3.2, 3.5.2 and 3.6.2 in the quick profile.
+By the costs of quick on 3.9.2 to 4.4.0 four workers then end within a minute of each other, with fewer boots than by quarters.
 """
 
 
-def share_count(nodeids: Sequence[str], workers: int) -> int:
+def share_count(works: Sequence[Work], workers: int) -> int:
     """Return the number of shares into which the work is split. With schedules a few more boots don't matter;
     everything else takes minutes, and boots are much of that."""
-    longest = max((estimate_of(check_of_item(nodeid)) for nodeid in nodeids if not _is_alone(nodeid)), default=0.0)
-    return workers * (SHARES_PER_WORKER if longest > MANY_SECONDS else 1)
+    return workers * (SHARES_PER_WORKER if any(work.kind == "schedule" for work in works) else 1)
 
 
-MANY_SECONDS = 20
-"""Seconds. Longer items make the workers' shares uneven."""
-
-
-def weight_of(nodeid: str, *, timed: bool = True) -> int:
+def weight_of(work: Work, *, timed: bool = True) -> int:
     """Return the seconds that an item takes, rounded up; 1 under a clock for an item that is a unit of its own."""
-    return 1 if timed and _is_alone(nodeid) else max(1, ceil(cost_of(check_of_item(nodeid), label_of(nodeid))))
+    return 1 if timed and _is_alone(work) else max(1, ceil(cost_of(every_check()[work.check], work.label)))
 
 
-def cluster_of(nodeid: str, *, timed: bool = True) -> str:
-    """Return a check's column and topology: `4.3.1 cluster` for `…/kip320/fencing.py::older_epoch[4.3.1]`.
+def cluster_of(work: Work, *, timed: bool = True) -> str:
+    """Return an item's column and topology, such as `4.3.1 cluster`.
 
-    Soaks, searches for the rarest cases and, under a clock, machines are kept apart from other checks: `4.3.1 cluster
-    soak`.
+    Soaks, searches for the rarest cases and, under a clock, machines and the checks of each stage are kept apart from other
+    checks: `4.3.1 cluster soak`.
     """
-    label = label_of(nodeid)
-    if is_search(nodeid):
+    label = f"{work.label} part {work.part}" if work.part > 1 else work.label
+    if work.kind == "rarest":
         return f"{label} search"
-    own = " machine" if timed and _is_endless(nodeid) else " soak" if is_soak(check_of_item(nodeid)) else ""
-    return f"{label} {adapt_topology(check_of_item(nodeid).topology, label).name}{own}"
+    check = every_check()[work.check]
+    name = f"{label} {adapt_topology(check.topology, work.label).name}"
+    if work.kind == "soak" or (timed and is_endless(work)):
+        return f"{name} {work.kind}"
+    stage = stage_of(check, timed=timed)
+    return f"{name} {PROFILES[stage]}" if stage else name
 
 
-def label_of(nodeid: str) -> str:
-    """Return the column of an item, with its part if it is not the first: `4.3.1 part 2`."""
-    return nodeid.rpartition("::")[2].removesuffix("]").partition("[")[2]
+def work_of(nodeid: str, *, whole: bool) -> Work:
+    """Return the item of a pytest node such as `…/kip320/fencing.py::older_epoch[4.3.1]`, in a run of a whole profile or not."""
+    name, _, rest = nodeid.rpartition("::")[2].removesuffix("]").partition("[")
+    label, _, part = rest.partition(" part ")
+    number = int(part or 1)
+    if name == SEARCH:
+        return Work(check=SEARCH, label=label, kind="rarest", part=number)
+    check = check_of_item(nodeid)
+    return Work(check=check.id, label=label, kind=kind_of(check, opens=whole and number == 1), part=number)
 
 
-def is_search(nodeid: str) -> bool:
-    """True for the search for the rarest cases."""
-    return nodeid.rpartition("::")[2].partition("[")[0] == SEARCH
-
-
-def _is_alone(nodeid: str) -> bool:
-    """True if the item is a unit of its own under a clock."""
-    return _is_endless(nodeid) or is_soak(check_of_item(nodeid))
-
-
-def _is_endless(nodeid: str) -> bool:
+def is_endless(work: Work) -> bool:
     """True if the item uses all the time that it is given."""
-    return is_search(nodeid) or isinstance(check_of_item(nodeid), MachineCheck)
+    return work.kind in ("machine", "rarest")
+
+
+def _is_alone(work: Work) -> bool:
+    """True if the item is a unit of its own under a clock."""
+    return is_endless(work) or work.kind == "soak"

@@ -55,6 +55,8 @@ class ProbeRun(CheckRun):
         # A release without any of the rows may refuse a cluster that was made for them.
         if not self._own_rows(Facts(version=self.lab.images[self.label].version)):
             return
+        if self.check.run_first:
+            self.lab.renew_cluster()
         cases = self.cases(self.standing_cluster().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:

@@ -17,12 +17,12 @@ import conformance.plugin
 from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak
+from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak, shortest_profile
 from conformance.core.topologies import adapt_topology
 from conformance.judging.verdicts import Cell, Verdict
 from conformance.running.baseline import Baseline, BaselineCell
 from conformance.running.evidence.folder import Schedule
-from conformance.running.planning.budget import PARTS, cost_of
+from conformance.running.planning.budget import PARTS, WHOLE_PARTS, cost_of
 from conformance.running.session import _count_parts, exit_code
 from conformance.running.settings import Settings
 from fixtures.images import newest_version
@@ -104,7 +104,9 @@ def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.Monke
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     listed = kit.listed("--conformance-profile", "nightly")
     machines = {id for id, check in KNOWN.items() if isinstance(check, MachineCheck)}
-    parts = [(id, f"{newest_version()} part {part}") for id in machines for part in range(2, PARTS["nightly"] + 1)]
+    parts = [
+        (id, f"{newest_version()} part {part}") for id in machines for part in range(2, WHOLE_PARTS["nightly"] + 1)
+    ]
     assert sorted(listed) == sorted([*((id, newest_version()) for id in KNOWN), *parts])
 
 
@@ -133,19 +135,20 @@ def cluster(item: tuple[str, str]) -> tuple[str, str]:
     return label, adapt_topology(KNOWN[check].topology, label).name
 
 
-def test_under_a_clock_long_checks_and_machines_come_last(kit: Kit) -> None:
-    listed = [(check, label.partition(" ")[0]) for check, label in kit.listed("--conformance-profile", "quick")]
-    machines = [isinstance(KNOWN[check], MachineCheck) for check, _ in listed]
-    assert machines == sorted(machines)
-    runs = [list(items) for _, items in groupby(listed[: machines.index(True)], key=cluster)]
-    mean = [sum(cost_of(KNOWN[check], label) for check, label in items) / len(items) for items in runs]
-    assert mean == sorted(mean)
+def test_under_a_clock_what_smoke_does_comes_first_and_machines_that_draw_last(kit: Kit) -> None:
+    smoke = kit.listed("--conformance-profile", "smoke")
+    nightly = kit.listed("--conformance-profile", "nightly")
+    assert nightly[: len(smoke)] == smoke
+    draws = [" part " in label for _, label in nightly]
+    assert draws == sorted(draws)
 
 
 def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
     listed = kit.listed("--kafka-version", "4.3", "--conformance-profile", "quick")
     late = [
-        not is_first(KNOWN[id]) for id, _ in listed if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined"
+        not is_first(KNOWN[id])
+        for id, _ in listed
+        if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined" and shortest_profile(KNOWN[id]) == "quick"
     ]
     assert late == sorted(late)
     assert set(late) == {False, True}
@@ -210,7 +213,9 @@ def test_machines_share_the_workers() -> None:
     log = next(check for id, check in KNOWN.items() if id.startswith("machines.log."))
     machines = sum(isinstance(check, MachineCheck) for check in KNOWN.values())
     assert [_count_parts(settings, None, log, workers) for workers in (1, machines, 3 * machines + 1)] == [1, 1, 3]
-    assert _count_parts(msgspec.structs.replace(settings, machines=[]), None, log, 100) == PARTS["quick"]
+    rows = msgspec.structs.replace(settings, machines=[], requirements=["GEN-01"])
+    assert _count_parts(rows, None, log, 100) == PARTS["quick"]
+    assert _count_parts(msgspec.structs.replace(settings, machines=[]), None, log, 100) == WHOLE_PARTS["quick"] == 1
 
 
 def test_a_replay_chooses_its_check(kit: Kit) -> None:

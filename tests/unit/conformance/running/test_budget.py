@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import floats, integers, sampled_from
 
+from conformance.core.profiles import MINUTES, Profile
 from conformance.core.registry import every_check, in_profile, is_soak
 from conformance.running.planning.budget import (
     COSTS,
@@ -16,7 +17,6 @@ from conformance.running.planning.budget import (
     kind_of,
     plan_time,
 )
-from conformance.running.profiles import MINUTES, Profile
 
 WHOLE = ("quick", "nightly")
 

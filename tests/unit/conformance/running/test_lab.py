@@ -492,8 +492,8 @@ def test_the_footer_says_where_time_went(play: Play) -> None:
 
 
 def test_the_line_of_a_check_says_what_it_used(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeCluster, "cpu_times", lambda self: {str(id(self)): next(used)})
     used = iter([CpuTime(3.0, 1.0), *[CpuTime(5.0, 2.0)] * 50])
+    monkeypatch.setattr(FakeCluster, "cpu_times", lambda self: {str(id(self)): next(used)})
     _, shard, _ = play(check_of(takes_a_while), [[]])
     [line] = of(shard, CheckLine)
     assert (line.boots, line.spent["wait"] >= 0.05, line.cpu["kit"] > 0) == (1, True, True)

@@ -10,9 +10,10 @@ from hypothesis.strategies import integers, lists, sampled_from
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak
+from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak, shortest_profile
 from conformance.core.topologies import adapt_topology
-from conformance.running.planning.scheduling import ByCluster, cluster_of, share_count, units_of, weight_of
+from conformance.running.planning.budget import Work
+from conformance.running.planning.scheduling import ByCluster, cluster_of, share_count, units_of, weight_of, work_of
 
 
 def first_letter(name: str) -> str:
@@ -34,9 +35,15 @@ def test_a_cluster_of_few_long_checks_is_split_too() -> None:
     assert units_of(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
 
 
+def work(nodeid: str, *, whole: bool = False) -> Work:
+    """The item of a node, in a run of some rows or of a whole profile."""
+    return work_of(nodeid, whole=whole)
+
+
 def test_schedules_and_probes_are_weighed_as_they_last() -> None:
     schedule, probe = "conformance/kip101/power_loss.py::all_nodes_without_power", "conformance/kip320/fencing.py::"
-    assert weight_of(f"{schedule}[3.3.2]") > 5 * weight_of(f"{probe}newer_epoch_is_unknown[3.3.2]")
+    works = [work(f"{schedule}[3.3.2]"), work(f"{probe}newer_epoch_is_unknown[3.3.2]")]
+    assert weight_of(works[0]) > 5 * weight_of(works[1])
 
 
 class Worker:
@@ -65,7 +72,7 @@ class Worker:
 
 
 def lasts(nodeid: str) -> int:
-    return 1000 if isinstance(check_of_item(nodeid), MachineCheck) else weight_of(nodeid)
+    return 1000 if isinstance(check_of_item(nodeid), MachineCheck) else weight_of(work(nodeid))
 
 
 def by_three_workers(collected: list[str]) -> list[list[str]]:
@@ -73,7 +80,10 @@ def by_three_workers(collected: list[str]) -> list[list[str]]:
     workers = [Worker(), Worker(), Worker()]
     option = SimpleNamespace(loadscopereorder=False)
     scheduler = ByCluster(
-        cast(pytest.Config, SimpleNamespace(option=option, getvalue=lambda _: ["popen"] * 3)), None, timed=True
+        cast(pytest.Config, SimpleNamespace(option=option, getvalue=lambda _: ["popen"] * 3)),
+        None,
+        timed=True,
+        whole=False,
     )
     for worker in workers:
         scheduler.add_node(worker)
@@ -104,9 +114,10 @@ def test_three_workers_share_a_column_s_schedules_and_the_parts_of_its_machine()
 
 
 def test_short_checks_are_not_spread_over_more_clusters_than_workers() -> None:
-    short = [node_id(check) for check in every_check().values() if isinstance(check, Check) and not check.schedule]
-    long = [node_id(check) for check in every_check().values() if isinstance(check, Check) and check.schedule]
-    assert (share_count(short, 3), share_count(short + long, 3)) == (3, 12)
+    checks = [check for check in every_check().values() if isinstance(check, Check)]
+    short = [work(node_id(check)) for check in checks if not check.schedule]
+    long = [work(node_id(check)) for check in checks if check.schedule]
+    assert (share_count(short, 3), share_count(short + long, 3)) == (3, 9)
 
 
 @given(lists(sampled_from("abc"), min_size=1).map(sorted), integers(1, 6))
@@ -119,5 +130,23 @@ def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], worke
 
 @pytest.mark.parametrize("check", every_check().values(), ids=lambda check: check.id)
 def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
-    own = " machine" if isinstance(check, MachineCheck) else " soak" if is_soak(check) else ""
-    assert cluster_of(node_id(check)) == f"4.3.1 {adapt_topology(check.topology, '4.3.1').name}{own}"
+    """Under a clock apart from what other profiles add, and from machines that use all the time; without one by cluster only."""
+    name, profile = f"4.3.1 {adapt_topology(check.topology, '4.3.1').name}", shortest_profile(check)
+    stage = "" if profile == "smoke" else f" {profile}"
+    own = " machine" if isinstance(check, MachineCheck) else " soak" if is_soak(check) else stage
+    assert cluster_of(work(node_id(check))) == name + own
+    assert cluster_of(work(node_id(check), whole=True)) == name + (own if not isinstance(check, MachineCheck) else "")
+    assert cluster_of(work(node_id(check)), timed=False) == name + (" soak" if is_soak(check) else "")
+
+
+def test_a_machine_opens_in_its_first_part_of_a_whole_profile() -> None:
+    ids = [
+        "conformance/machines/log/machine.py::LogMachine[4.3.1]",
+        "conformance/machines/log/machine.py::LogMachine[4.3.1 part 2]",
+    ]
+    assert [work(id, whole=True).kind for id in ids] == ["opening", "machine"]
+    assert [(work(id).kind, work(id).label, work(id).part) for id in ids] == [
+        ("machine", "4.3.1", 1),
+        ("machine", "4.3.1", 2),
+    ]
+    assert work("::rarest_cases[4.3.1 part 2]") == Work(check="rarest_cases", label="4.3.1", kind="rarest", part=2)

@@ -1,0 +1,47 @@
+"""The profiles of a run, each with the minutes of a column and the checks that it adds to those of the shorter ones."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+import msgspec
+
+Profile = Literal["smoke", "quick", "nightly"]
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""All profiles, the shortest first."""
+MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
+"""Minutes per column, by profile. 0 means no clock: all work is done, however long it takes."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The worker seconds that the checks of a profile may take, by family, and those for `boots`; `minutes` is what they come to
+    on the machine of the file."""
+
+    minutes: float
+    boots: float
+    families: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """All worker seconds of the profile."""
+        return self.boots + sum(self.families.values())
+
+
+class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The budgets of profiles on a machine with so many cores and workers.
+
+    `from_quick` and `only_nightly` name the checks that the shorter profiles have no time for, with the reason.
+    """
+
+    cores: int
+    workers: int
+    profiles: dict[Profile, Budget]
+    from_quick: dict[str, str]
+    only_nightly: dict[str, str]
+
+
+@cache
+def shipped_budgets() -> Budgets:
+    """Return the budgets that come with the kit."""
+    return msgspec.toml.decode((files(__package__) / "budgets.toml").read_bytes(), type=Budgets)
