@@ -29,7 +29,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The budgets of profiles on a machine with so many cores and workers.
+    """The budgets of profiles on a machine with `cores` and `workers`.
 
     `from_quick` and `only_nightly` name the checks that the shorter profiles have no time for, with the reason.
     """

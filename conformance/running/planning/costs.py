@@ -32,7 +32,7 @@ MOST_TOLD = 10
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check costs from the version `since` on: the medians of the runs that it was measured in.
+    """The costs of a check from the version `since` on: the medians of the runs that it was measured in.
 
     The `seconds` are a worker's, without those of boots. `cpu` are the CPU seconds of the worker and of the cluster's nodes,
     `boots` the clusters booted on its way; both are unknown to runs that did not record them.
@@ -46,7 +46,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(NamedTuple):
-    """What one run of a check took; see `Cost`."""
+    """The measures of one run of a check; see `Cost`."""
 
     seconds: float
     cpu: float | None = None
@@ -208,8 +208,8 @@ def as_toml(costs: Costs) -> str:
 
 def _as_toml(cost: Cost) -> str:
     known = [f"{name} = {value}" for name, value in (("cpu", cost.cpu), ("boots", cost.boots)) if value is not None]
-    told = ", ".join([f'since = "{cost.since}"', f"seconds = {cost.seconds}", f"runs = {cost.runs}", *known])
-    return f"{{ {told} }}"
+    fields = ", ".join([f'since = "{cost.since}"', f"seconds = {cost.seconds}", f"runs = {cost.runs}", *known])
+    return f"{{ {fields} }}"
 
 
 def main(folders: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""What the checks of a worker use: seconds by part of the work, CPU seconds by cause, and boots."""
+"""The usage of a worker's checks: seconds by part of the work, CPU seconds by cause, and boots."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def _difference(now: Mapping[str, float], before: Mapping[str, float]) -> dict[s
 
 
 class ClusterMeter:
-    """The CPU seconds of clusters, added up by cause. What a process used after the last look before its end is lost."""
+    """The CPU seconds of clusters, added up by cause. The seconds of a process after the last look before its end are lost."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
