@@ -196,7 +196,7 @@ def _columns_to_plan(asked: MatrixOptions, *, again: bool) -> tuple[list[ColumnR
     if not again:
         return asked.columns.runs, asked.rest
     violated, rest = _violated_before(asked)
-    return column_runs_again(violated, list(read_shards(asked.out / "shards")), read_plan(asked.out)), rest
+    return column_runs_again(violated, list(read_shards(asked.out / "shards"))), rest
 
 
 def _violated_before(asked: MatrixOptions) -> tuple[list[ViolatedCase], list[str]]:
