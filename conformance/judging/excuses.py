@@ -311,7 +311,7 @@ VOTERS_SCRIPTED = Evidence(
 )
 REQUEST_FORGED = Evidence(
     "request-forged",
-    "the kit sent a Vote, BeginQuorumEpoch, EndQuorumEpoch or Fetch under the id of a controller, and it was not refused",
+    "the kit sent a Vote, BeginQuorumEpoch, EndQuorumEpoch or Fetch under the id of a voter, and it was not refused",
     about="the quorum",
     since="the request",
     until="the end of the history",

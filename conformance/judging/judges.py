@@ -36,7 +36,16 @@ from conformance.judging.log import fields as fields_of_partitions
 from conformance.judging.producers import answers as answers_to_producers
 from conformance.judging.producers import fencing, identities, outcomes, refusals
 from conformance.judging.producers import records as records_of_producers
-from conformance.judging.quorum import high_watermark, leaders, log_epochs, log_leaders, log_matching
+from conformance.judging.quorum import (
+    high_watermark,
+    leaders,
+    log_epochs,
+    log_leaders,
+    log_matching,
+    members,
+    served_log,
+    votes,
+)
 from conformance.judging.timeline import Timeline
 from conformance.judging.topics import judges as administration
 from conformance.judging.topics import late_copies as late_deletions
@@ -81,6 +90,9 @@ MODULES = (
     groups,
     high_watermark,
     leaders,
+    votes,
+    members,
+    served_log,
     log_matching,
     log_leaders,
     log_epochs,

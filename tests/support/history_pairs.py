@@ -193,6 +193,46 @@ def fallen_watermark(offset: int) -> QuorumHistory:
     )
 
 
+def untrue_answer(leader: int) -> QuorumHistory:
+    """Name a leader between two answers that name 101."""
+    return QuorumHistory().knows(101, 101, 4).fetched(leader=leader).knows(101, 101, 4)
+
+
+def watermark_beside_the_epochs_start(watermark: int) -> QuorumHistory:
+    """Serve an epoch that begins at offset 4."""
+    return QuorumHistory().fetched((0, 3, 1), (4, 8, 4), watermark=watermark)
+
+
+def log_of_epochs(first: int, second: int) -> QuorumHistory:
+    """Serve two batches of these epochs."""
+    return QuorumHistory().fetched((0, 3, first), (4, 8, second))
+
+
+def diverging_fetch(end: int) -> QuorumHistory:
+    """Answer a fetch past the end of epoch 1, which ends at offset 4."""
+    return QuorumHistory().epochs(101, (1, 0), (4, 4)).fetched(offset=6, last=1, diverging=(1, end))
+
+
+def second_vote(candidate: int) -> QuorumHistory:
+    """Grant a vote of epoch 5 to 102, and another one of that epoch."""
+    return QuorumHistory().vote(101, 102, 5, granted=True).vote(101, candidate, 5, granted=True)
+
+
+def stored_votes(voted: int) -> QuorumHistory:
+    """Read a vote for 102 from quorum-state, and another one of that epoch."""
+    return QuorumHistory().stored(101, -1, 5, voted=102).stored(101, -1, 5, voted=voted)
+
+
+def described_voter(id: int) -> QuorumHistory:
+    """Describe a voter beside the three controllers."""
+    return QuorumHistory().described(9, 9, 9, 9, watermark=9, voters=(101, 102, 103, id))
+
+
+def described_ends(leaders: int) -> QuorumHistory:
+    """Describe a log end of the leader beside that of a follower, 9."""
+    return QuorumHistory().described(leaders, 9, 9, watermark=9)
+
+
 def second_leader(epoch: int = 4) -> QuorumHistory:
     """Name a leader of epoch 4, and another one of an epoch."""
     return QuorumHistory().knows(101, 101, 4).knows(102, 102, epoch)
@@ -232,6 +272,24 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "one_leader_in_each_epoch": lambda: (second_leader(), second_leader(5)),
     "epochs_of_a_node_never_decrease": lambda: (fallen_epoch(3), fallen_epoch(4)),
     "epoch_survives_restarts": lambda: (fallen_epoch(3), fallen_epoch(4)),
+    "answers_name_the_leader_in_between": lambda: (untrue_answer(-1), untrue_answer(101)),
+    "one_vote_and_one_leader": lambda: (second_vote(103), second_vote(102)),
+    "stored_vote_and_leader_stay": lambda: (stored_votes(103), stored_votes(-1)),
+    "votes_are_kept": lambda: (second_vote(103), second_vote(102)),
+    "high_watermark_lies_in_its_epoch": lambda: (
+        watermark_beside_the_epochs_start(4),
+        watermark_beside_the_epochs_start(5),
+    ),
+    "high_watermark_is_known_after_the_epochs_start": lambda: (
+        watermark_beside_the_epochs_start(4),
+        watermark_beside_the_epochs_start(-1),
+    ),
+    "epochs_of_batches_never_fall": lambda: (log_of_epochs(4, 3), log_of_epochs(3, 4)),
+    "committed_epochs_stay_in_order": lambda: (log_of_epochs(4, 3), log_of_epochs(3, 4)),
+    "divergence_is_as_the_log_has_it": lambda: (diverging_fetch(5), diverging_fetch(4)),
+    "brokers_only_observe": lambda: (described_voter(1), described_voter(104)),
+    "observers_take_no_part": lambda: (described_voter(1), described_voter(104)),
+    "leader_describes_itself_among_the_voters": lambda: (described_ends(8), described_ends(9)),
     "described_epochs_are_in_order": member_ahead,
     **metadata_log_pairs.PAIRS,
 }

@@ -1,8 +1,10 @@
 """Leaders and epochs: one leader for each epoch (INV-01), epochs that never decrease (INV-02, QS-04), true answers (API-06)."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.judging.facts.quorum import KnownLeader
+from conformance.judging.facts.exchange import by_asked, by_event
+from conformance.judging.facts.quorum import KnownLeader, Source
 from conformance.judging.judge import Claim, Finding, story_judge
 from conformance.judging.quorum.story import QuorumStory, by_node, excuses, in_real_time
 
@@ -15,10 +17,10 @@ def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.known, "answers", alone=story.is_scripted)
     alone = by_node(story.own_words(story.known)).values()
     for known in alone if story.is_scripted else [story.words_of_all(story.known)]:
-        yield from _same_leader(known, "answers", "two-leaders")
+        yield from same_leader(known, "answers", "two-leaders")
 
 
-def _same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
+def same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
     """Yield a finding for each further process and source that names the leader of an epoch."""
     first: dict[int, KnownLeader] = {}
     shown: set[tuple[object, ...]] = set()
@@ -28,8 +30,8 @@ def _same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterato
         other = first.setdefault(one.epoch, one)
         what = (one.node, one.incarnation, one.source, one.epoch, one.leader)
         if other is not one and what not in shown:
+            shown.add(what)
             yield Finding(one.leader == other.leader, case, (other.event, one.event), f"{other}; {one}", label)
-        shown.add(what)
 
 
 @story_judge("KIP595-INV-02", QuorumStory, "known")
@@ -38,11 +40,11 @@ def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
     for case, is_stored in (("answers", False), (STORED, True)):
         mine = [one for one in story.known if (one.source == STORED) is is_stored]
         yield from excuses(story, mine, case, alone=True)
-    for known in _of_controllers(story):
+    for known in named_by_controllers(story):
         yield from _no_lower_epoch(known)
 
 
-def _of_controllers(story: QuorumStory) -> Iterator[list[KnownLeader]]:
+def named_by_controllers(story: QuorumStory) -> Iterator[list[KnownLeader]]:
     """Yield what each controller named by itself."""
     known = by_node(story.own_words(story.known))
     yield from (facts for node, facts in known.items() if node in story.timeline.controller_names)
@@ -73,7 +75,7 @@ def _after_the_highest(known: Sequence[KnownLeader]) -> Iterator[tuple[KnownLead
 def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
     """No process of a controller names an older epoch than an earlier process of it did."""
     yield from excuses(story, story.known, "epoch", alone=True)
-    for known in _of_controllers(story):
+    for known in named_by_controllers(story):
         shown: set[tuple[object, ...]] = set()
         for highest, one in _after_the_highest(known):
             what = (one.incarnation, one.source)
@@ -81,3 +83,36 @@ def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
                 shown.add(what)
                 detail = f"{highest}; after a restart {one}"
                 yield Finding(one.epoch >= highest.epoch, "epoch", (highest.event, one.event), detail, "epoch-fell")
+
+
+ANSWERS: frozenset[Source] = frozenset(("vote", "begin", "end", "fetch", "fetch-error"))
+"""The answers that hold the receiver's leader and epoch."""
+
+
+@story_judge("KIP595-API-06", QuorumStory, "known")
+def answers_name_the_leader_in_between(story: QuorumStory) -> Iterator[Claim]:
+    """An answer between two of one process that name the same leader and epoch names them too."""
+    case = "every-answer"
+    yield from excuses(story, story.known, case, alone=True)
+    for known in named_by_controllers(story):
+        answers = [one for one in known if one.source in ANSWERS]
+        shown: set[tuple[object, ...]] = set()
+        for before, one, after in _in_between(answers):
+            what = (one.incarnation, one.source, one.leader, one.epoch)
+            if _named(before) == _named(after) and what not in shown:
+                shown.add(what)
+                held, wrong = _named(one) == _named(before), f"{before}; in between {one}; {after}"
+                yield Finding(held, case, (before.event, one.event, after.event), wrong, "untrue-leader")
+
+
+def _named(one: KnownLeader) -> tuple[int, int, int]:
+    return one.incarnation, one.leader, one.epoch
+
+
+def _in_between(answers: Sequence[KnownLeader]) -> Iterator[tuple[KnownLeader, KnownLeader, KnownLeader]]:
+    """Yield each answer with the last one before its request, and the first one that was requested after it."""
+    ended, begun = sorted(answers, key=by_event), sorted(answers, key=by_asked)
+    for one in begun:
+        before, after = bisect_left(ended, one.asked, key=by_event), bisect_left(begun, one.event, key=by_asked)
+        if before > 0 and after < len(begun):
+            yield ended[before - 1], one, begun[after]

@@ -89,8 +89,9 @@ class QuorumStory(Story):
 
     @cached_property
     def forged_since(self) -> int:
-        """The first request that the kit sent under the id of a controller and that was not refused; NEVER if there is none."""
+        """The first request that the kit sent under the id of a voter and that was not refused; NEVER if there is none."""
         ids = {self.timeline.ids[name] for name in self.timeline.controller_names}
+        ids |= {voter.replica_id for one in self.described for voter in one.said.current_voters}
         return min((one.asked for one in self.forged if one.sender in ids), default=NEVER)
 
     def own_words(self, facts: Sequence[E]) -> list[E]:

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.judging.judge import Judge, judge_history
 from conformance.judging.quorum.leaders import (
+    answers_name_the_leader_in_between,
     epoch_survives_restarts,
     epochs_of_a_node_never_decrease,
     one_leader_in_each_epoch,
@@ -31,8 +32,9 @@ ONE_LEADER: dict[str, tuple[Happens, list[str]]] = {
     "another node names another": (lambda h: h.knows(102, 102, 4), ["violated"]),
     "another node knows no leader yet": (lambda h: h.knows(102, -1, 4), []),
     "of another epoch": (lambda h: h.knows(102, 102, 5), []),
-    "the same process says it again": (lambda h: h.knows(101, 101, 4), []),
+    "the same process says it again": (lambda h: h.knows(101, 101, 4), ["held"]),
     "the same node on its disk": (lambda h: h.stored(101, 101, 4), ["held"]),
+    "the same process says it a third time": (lambda h: h.knows(101, 101, 4).knows(101, 101, 4), ["held"]),
     "another on the disk of a node": (lambda h: h.stored(102, 103, 4), ["violated"]),
     "a broker forwards DescribeQuorum": (lambda h: h.described(9, 9, 9, watermark=9, by=1), ["held"]),
     "a broker hears of another": (lambda h: h.described(9, 9, 9, watermark=9, by=1, leader=102), ["violated"]),
@@ -86,3 +88,26 @@ RESTARTS: dict[str, tuple[Happens, list[str]]] = {
 def test_an_epoch_survives_a_restart(name: str) -> None:
     happens, found = RESTARTS[name]
     assert results(epoch_survives_restarts, happens(begun())) == [("epoch", one) for one in found]
+
+
+BETWEEN: dict[str, tuple[Happens, list[str]]] = {
+    "the same": (lambda h: h.begin(101, 101, 4), ["held"]),
+    "no leader": (lambda h: h.fetched(epoch=4, leader=-1, error=6), ["violated"]),
+    "a newer epoch": (lambda h: h.vote(101, 103, 5, leader=101), ["violated"]),
+    "an older epoch": (lambda h: h.fetched(epoch=3), ["violated"]),
+    "another node": (lambda h: h.knows(102, -1, 4), []),
+    "its disk": (lambda h: h.stored(101, -1, 4), []),
+    "a restart": (lambda h: h.knows(101, -1, 4).fault("kill", 101), []),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_an_answer_between_two_equal_ones_names_the_same(name: str) -> None:
+    happens, found = BETWEEN[name]
+    history = happens(begun()).knows(101, 101, 4)
+    assert results(answers_name_the_leader_in_between, history) == [("every-answer", one) for one in found]
+
+
+def test_an_answer_before_a_change_may_name_either() -> None:
+    history = begun().knows(101, -1, 5).knows(101, 102, 5)
+    assert results(answers_name_the_leader_in_between, history) == []

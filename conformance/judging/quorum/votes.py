@@ -1,0 +1,92 @@
+"""Votes: one vote and one leader for each node and epoch (INV-03, QS-04), and votes that are kept (VOTE-04)."""
+
+from collections.abc import Iterable, Iterator
+
+from conformance.judging.facts.exchange import Exchange, exchange_of
+from conformance.judging.facts.quorum import VoteResult
+from conformance.judging.judge import Claim, Finding, story_judge
+from conformance.judging.quorum.leaders import STORED, named_by_controllers, same_leader
+from conformance.judging.quorum.story import QuorumStory, by_node, excuses, in_real_time
+
+
+class Ballot(Exchange, frozen=True, gc=False):
+    """A vote that a node gave in an epoch, by its answer or its quorum-state."""
+
+    source: str
+    epoch: int
+    voted: int
+
+    def __str__(self) -> str:
+        return f"{self.node} voted for {self.voted} in epoch {self.epoch} ({self.source})"
+
+
+def ballots(story: QuorumStory) -> list[Ballot]:
+    """Return the votes that nodes gave. A pre-vote is none."""
+    stored = [Ballot(*exchange_of(one), STORED, one.epoch, one.voted) for one in story.states if one.voted >= 0]
+    granted = [one for one in story.votes if one.granted and not one.pre_vote]
+    return [*stored, *(Ballot(*exchange_of(one), "vote", one.epoch, one.candidate) for one in granted)]
+
+
+def _same_vote(cast: Iterable[Ballot], case: str) -> Iterator[Finding]:
+    """Yield a finding for each further process and source that shows a node's vote of an epoch."""
+    first: dict[int, Ballot] = {}
+    shown: set[tuple[object, ...]] = set()
+    for one in cast:
+        other = first.setdefault(one.epoch, one)
+        what = (one.incarnation, one.source, one.epoch, one.voted)
+        if other is not one and what not in shown:
+            shown.add(what)
+            yield Finding(one.voted == other.voted, case, (other.event, one.event), f"{other}; {one}", "two-votes")
+
+
+@story_judge("KIP595-INV-03", QuorumStory, "known", "votes", "states")
+def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
+    """No node votes for two candidates in an epoch, or knows two leaders of it."""
+    yield from excuses(story, story.derive(ballots), "vote", alone=True)
+    yield from excuses(story, story.known, "leader", alone=True)
+    for cast in by_node(story.own_words(story.derive(ballots))).values():
+        yield from _same_vote(cast, "vote")
+    for known in named_by_controllers(story):
+        yield from same_leader(known, "leader", "two-leaders")
+
+
+@story_judge("KIP595-QS-04", QuorumStory, "states")
+def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
+    """No quorum-state names another leader or vote of an epoch than it did before."""
+    case = "leader-and-vote"
+    yield from excuses(story, story.states, case, alone=True)
+    stored = [one for one in story.own_words(story.derive(ballots)) if one.source == STORED]
+    for cast in by_node(stored).values():
+        yield from _same_vote(cast, case)
+    for known in named_by_controllers(story):
+        yield from same_leader((one for one in known if one.source == STORED), case, "two-leaders")
+
+
+@story_judge("KIP595-VOTE-04", QuorumStory, "votes")
+def votes_are_kept(story: QuorumStory) -> Iterator[Claim]:
+    """Once a node granted its vote of an epoch, it refuses other candidates, and grants the vote to the same one again."""
+    case = "every-vote"
+    yield from excuses(story, story.votes, case, alone=True)
+    for votes in by_node(story.own_words([one for one in story.votes if not one.pre_vote])).values():
+        granted: dict[int, VoteResult] = {}
+        for one, earlier in in_real_time(votes):
+            for other in earlier:
+                if other.granted:
+                    granted.setdefault(other.epoch, other)
+            first = granted.get(one.epoch)
+            if first is not None and (held := _is_kept(first, one)) is not None:
+                yield Finding(held, case, (first.event, one.event), _kept_in_words(first, one), "vote-not-kept")
+
+
+def _is_kept(first: VoteResult, one: VoteResult) -> bool | None:
+    """Return whether a vote was kept; None if the same candidate, with an older log or in an epoch with a leader or a later
+    one, need not get it again."""
+    if one.candidate != first.candidate:
+        return not one.granted
+    free = one.known.leader_id < 0 and one.known.leader_epoch == one.epoch and one.last >= first.last
+    return one.granted if free else None
+
+
+def _kept_in_words(first: VoteResult, one: VoteResult) -> str:
+    answer = "granted" if one.granted else "refused"
+    return f"{one.node} granted its vote of epoch {one.epoch} to {first.candidate}, and then {answer} it to {one.candidate}"
