@@ -1,5 +1,6 @@
 """A violation's loss as a user would notice it: from its finding, or else what its row entails."""
 
+import re
 import tomllib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -9,6 +10,7 @@ from importlib.resources import files
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.findings import FOLDER, shipped_findings
 
+EMPHASIS = re.compile(r"\*(\w[^*]*)\*")
 SHIPPED = files("conformance.catalogue") / "notice.toml"
 
 
@@ -22,11 +24,12 @@ def what_a_user_notices(row: str, known: Sequence[Deviation]) -> list[str]:
 
 
 def _notice(text: str, ticket: str, place: str) -> str:
-    return f"{_on_one_line(text)} Known: {', '.join(filter(None, [ticket or 'no ticket', place]))}."
+    return f"{_plain_text(text)} Known: {', '.join(filter(None, [ticket or 'no ticket', place]))}."
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+def _plain_text(markdown: str) -> str:
+    """Return a text on one line, without the marks of emphasis."""
+    return EMPHASIS.sub(r"\1", " ".join(markdown.split()))
 
 
 def kind_of_loss(row: str) -> str:
