@@ -9,6 +9,7 @@ import msgspec
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.messages import A, Answer, Part, PartitionAnswer, Request, Topic
+from protocol.words import say
 
 JOIN, LEAVE, LEAVE_TO_RETURN = 0, -1, -2
 """Member epochs with a special meaning in ConsumerGroupHeartbeat; the last one is for static members."""
@@ -83,6 +84,9 @@ class TopicPartitions(Part, frozen=True):
 class AssignedPartitions(Part, frozen=True, kw_only=True):
     topic_partitions: tuple[TopicPartitions, ...] = ()
 
+    def __str__(self) -> str:
+        return say([partition for topic in self.topic_partitions for partition in topic.partitions])
+
 
 class HeartbeatAnswer(Answer, frozen=True, kw_only=True):
     """`assignment` is None if the coordinator left it out because it did not change."""
@@ -105,6 +109,10 @@ class DescribedMember(Part, frozen=True, kw_only=True):
     assignment: AssignedPartitions
     target_assignment: AssignedPartitions
     member_type: int = -1
+
+    def __str__(self) -> str:
+        target = f", to have {self.target_assignment}" if self.target_assignment != self.assignment else ""
+        return f"{self.member_id} at epoch {self.member_epoch} with {self.assignment}{target}"
 
 
 class DescribedGroup(Answer, frozen=True, kw_only=True):

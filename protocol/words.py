@@ -19,12 +19,13 @@ import msgspec
 from protocol.codes import Error
 
 TELL_NOTHING = frozenset({
-    "heartbeat_interval_ms", "last_timestamp", "log_append_time_ms", "node_endpoints", "start_time_ms", "throttle_time_ms",
-    "topic_id", "version",
+    "client_host", "client_id", "heartbeat_interval_ms", "last_timestamp", "log_append_time_ms", "node_endpoints",
+    "start_time_ms", "throttle_time_ms", "topic_id", "version",
 })  # fmt: skip
 """Fields that say nothing about a node's actions."""
 ERRORS = ("error", "error_code", "top_level_error")
 """Fields that are shown without their names."""
+NO_ERROR = "no error"
 JOINED = {
     ("topic", "partition"): "{}-{}",
     ("producer_id", "producer_epoch"): "producer {} at epoch {}",
@@ -98,9 +99,13 @@ def say_fields(value: object) -> str:
 
 
 def phrases(fields: Mapping[str, str]) -> list[str]:
-    """Return the fields, whose values are said already, as phrases: errors, those that belong together, and the others."""
+    """Return the fields, whose values are said already, as phrases: errors, those that belong together, and the others.
+
+    That there is no error is said only where there is nothing else.
+    """
     rest = dict(fields)
     found = [rest.pop(name) for name in ERRORS if name in rest]
+    found = [error for error in found if error != NO_ERROR or not rest]
     for (one, other), form in JOINED.items():
         if one in rest and other in rest:
             found.append(form.format(rest.pop(one), rest.pop(other)))
@@ -113,7 +118,7 @@ def _name_in_words(field: str) -> str:
 
 def say_error(error: int) -> str:
     """Return an error code's name and number in Kafka; `no error` for NONE."""
-    return f"{Error(error).name} ({error:d})" if error else "no error"
+    return f"{Error(error).name} ({error:d})" if error else NO_ERROR
 
 
 def shorten(text: str, most: int) -> str:

@@ -56,6 +56,23 @@ def _partitions(topics: Sequence[Plain]) -> str:
     return ", ".join(str(partition) for topic in topics for partition in topic["partitions"]) or "nothing"
 
 
+def _described(value: Plain) -> str:
+    """Return a group's state and epochs, and each member with its epoch and partitions."""
+    members = ", ".join(map(_described_member, value.get("members", ())))
+    epochs = f"epoch {value.get('group_epoch')}, assigned at {value.get('assignment_epoch')}"
+    return f"{value.get('group_state') or 'group'} at {epochs}: {members or 'no members'}"
+
+
+def _described_member(member: Plain) -> str:
+    has, wanted = (_assigned(member.get(name)) for name in ("assignment", "target_assignment"))
+    target = f", to have {wanted}" if wanted != has else ""
+    return f"{member.get('member_id', 'a member')} at epoch {member['member_epoch']} with {has}{target}"
+
+
+def _assigned(assignment: Plain | None) -> str:
+    return _partitions(assignment["topic_partitions"]) if assignment else "nothing"
+
+
 def results_of_partitions(value: Plain) -> str:
     """Return the results of partitions, each with its number if there are several."""
     found = [(one["partition"], _result(one)) for one in value["partitions"]]
@@ -80,6 +97,7 @@ REQUESTS: dict[str, Callable[[Plain], str]] = {
 }
 
 OUTCOMES: dict[str, Callable[[Plain], str]] = {
+    "consumer_group_describe": _described,
     "consumer_group_heartbeat": _beat,
     "offset_commit": results_of_partitions,
     "offset_fetch": results_of_partitions,

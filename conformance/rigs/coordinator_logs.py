@@ -31,5 +31,7 @@ def described_at_rest(
     """Return a description and the newest record. Yields the premise that the description `rests` and is the same
     before and after that record was read."""
     before, logged, shown = describe(), newest(), describe()
-    yield premise(before == shown and rests(shown), f"at rest: {before}, then {shown}")
+    yield premise(
+        before == shown and rests(shown), f"at rest: {shown}{'' if before == shown else f', and {before} before'}"
+    )
     return shown, logged

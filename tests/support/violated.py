@@ -22,8 +22,8 @@ from protocol.words import say
 from tests.support.history_pairs import PAIRS
 from tests.support.stored_run import stored_examples
 
-SHORT = 8
-"""The characters of an answer, such as `no error`, that a detail may have as well."""
+SHORT = 30
+"""The characters of an answer, such as `producer 7 at epoch 1`, that a detail may have as well."""
 
 
 class ShownExample(msgspec.Struct, frozen=True):

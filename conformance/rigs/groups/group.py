@@ -122,7 +122,7 @@ def join_mixed_group(member: LoneClassicMember) -> PremiseClaim:
     """
     answer, alive = member.join(), member.heartbeat()
     met = answer.error is Error.NONE and alive.error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}
-    return premise(met, f"{member.id} is a classic member of {member.group_id}: {answer}, {alive}")
+    return premise(met, f"{member.id} is a classic member: JoinGroup has {answer}, Heartbeat {alive}")
 
 
 class HandOver(NamedTuple):

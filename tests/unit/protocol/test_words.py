@@ -39,7 +39,7 @@ METADATA = PartitionMetadata(
         (Error.FENCED_LEADER_EPOCH, "FENCED_LEADER_EPOCH"),
         (EpochAndOffset(5, 7), "epoch 5, end offset 7"),
         ((EpochAndOffset(5, 7), EpochAndOffset(5, 7)), "(epoch 5, end offset 7) (2 times)"),
-        (METADATA, "no error, leader 2 at epoch 5, partition 0, replicas [2, 1, 3], ISR [2]"),
+        (METADATA, "leader 2 at epoch 5, partition 0, replicas [2, 1, 3], ISR [2]"),
         (msgspec.structs.replace(METADATA, error=Error(-1)), "UNKNOWN_SERVER_ERROR (-1), leader 2 at epoch 5, "),
         (Stored(1), "leader 1"),
         (Stored(-1), "nothing"),
