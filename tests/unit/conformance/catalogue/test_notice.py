@@ -43,9 +43,9 @@ def test_a_known_deviation_is_told_by_its_finding() -> None:
 def test_each_finding_is_told_in_plain_text() -> None:
     """Texts of findings are Markdown, which a terminal does not show."""
     entries = load_deviations(shipped_rows())
-    told = [text for entry in entries for text in what_a_user_notices(entry.requirement, [entry])]
-    assert any(" (inference)" in text for text in told)
-    assert [text for text in told if re.search(r"[*`]\w|\n", text)] == []
+    texts = [text for entry in entries for text in what_a_user_notices(entry.requirement, [entry])]
+    assert any(" (inference)" in text for text in texts)
+    assert [text for text in texts if re.search(r"[*`]\w|\n", text)] == []
 
 
 def test_one_of_the_users_own_is_told_by_its_reason() -> None:
