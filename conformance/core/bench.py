@@ -38,6 +38,7 @@ from fixtures.disk.words import latest_registration
 from fixtures.producers import KafkaPythonProducer, all_closed
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
+from fixtures.views.quorum import leader_known_to
 from fixtures.waiting import Overdue, eventually, overdue_in
 from fixtures.wire import NodeClient, Unanswered
 from fixtures.wire.retriable import error_of
@@ -57,6 +58,7 @@ from history.readings import (
 from history.shards import Column
 from protocol.codes import Error
 from protocol.errors import KitError
+from protocol.log import LeaderAndEpoch
 from protocol.messages import Answer, Operation, Topic
 from protocol.words import say
 
@@ -335,12 +337,26 @@ class Bench:
         wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._require_cluster().registrations(partitions))
 
-    def read_quorum_at_rest(self) -> None:
-        """Ask all controllers to describe the quorum, then read their metadata logs and quorum-state from disk: for the
-        judges, so not again on a stored tape. Fewer than three controllers are not read."""
+    def ask_controllers(self) -> None:
+        """Ask each running controller for a description of the quorum, and for leader and epoch by a Vote that it refuses:
+        for the judges, so not again on a stored tape. Fewer than three controllers are not asked."""
         if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:
             return
-        self.answers(self.controllers, lambda name: self.node(name, controller=True).describe_quorum())
+        down = self.processes.stopped_or_frozen(self.controllers)
+        up = [name for name in self.controllers if name not in down]
+        self.answers(up, lambda name: self.node(name, controller=True).describe_quorum())
+        self.answers(up, self._leader_known_to)
+
+    def _leader_known_to(self, name: str) -> LeaderAndEpoch:
+        other = next(self.id_of(one) for one in self.controllers if one != name)
+        return leader_known_to(self.node(name, controller=True), other, None)
+
+    def read_quorum_at_rest(self) -> None:
+        """Ask the controllers, then read their metadata logs and quorum-state from disk: for the judges, so not again on a
+        stored tape. Fewer than three controllers are not read."""
+        if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:
+            return
+        self.ask_controllers()
         logs = cache(self._cluster.metadata_logs)
         for name in self.controllers:
             self._read(name, ReadMetadataLog(), partial(_one_of, logs, name))

@@ -163,6 +163,7 @@ class StepExecutor(ABC, Generic[S]):
         if self.standing:
             raise Absent("a fault stands")
         ask_all(self.bench, self.sweep_targets(), step.turn)
+        self.bench.ask_controllers()
 
     def sweep_targets(self) -> Swept:
         """Return the partitions and group for a sweep. Raises Absent if there are none."""
@@ -171,6 +172,7 @@ class StepExecutor(ABC, Generic[S]):
     @run.register
     def _read_everything(self, step: ReadEverything) -> None:
         self.read_everything()
+        self.bench.ask_controllers()
 
     @abstractmethod
     def read_everything(self) -> None:

@@ -1,0 +1,86 @@
+"""Looks of the bench at the quorum, which no check reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.core.bench import Bench
+from fixtures.cluster.topology import Topology
+from fixtures.tape import LiveTape, StoredTape
+from fixtures.wire import NodeClient, Tap
+from fixtures.wire.calls import Reply
+from fixtures.wire.errors import WireError
+from history.events import Call, Example, History
+from protocol.quorum import METADATA_TOPIC
+from tests.miniature.bench import COLUMN
+from tests.support.unwritten import Unwritten
+
+MEMBERS = Topology(name="t", controllers=3, brokers=1).members()
+LONE = Topology(name="t", controllers=1, brokers=1).members()
+EXAMPLE = Example(example="e-1", check="c", column="4.3.1")
+
+
+class Controller(NodeClient):
+    """A controller that does not lead."""
+
+    def __init__(self, name: str, tap: Tap, down: bool) -> None:
+        super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
+        self._down = down
+
+    def has_field(self, api: str, field: str, version: int) -> bool:
+        return False
+
+    def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
+        if self._down:
+            raise WireError(f"{self.node} closed the connection")
+        partition = {"partition_index": 0, "error_code": 6, "leader_id": -1, "leader_epoch": 4, "vote_granted": False}
+        return Reply(0, {"error_code": 0, "topics": [{"topic_name": METADATA_TOPIC, "partitions": [partition]}]})
+
+
+class Node:
+    def __init__(self, state: str) -> None:
+        self._state = state
+
+    def state(self) -> str:
+        return self._state
+
+
+class Cluster:
+    """A cluster whose controllers answer, but for those that are `gone` for the engine, or `lost` without its notice."""
+
+    def __init__(self, gone: str = "", lost: str = "") -> None:
+        self._gone, self._lost = gone, lost
+
+    def node(self, name: str) -> Node:
+        return Node("exited" if name == self._gone else "running")
+
+    def client(self, name: str, tap: Tap, *, controller: bool = False) -> Controller:
+        return Controller(name, tap, name == self._lost)
+
+
+def calls(cluster: Any, members: Any = MEMBERS) -> list[tuple[str, str]]:
+    """Return the requests of one look, with their nodes."""
+    tape = LiveTape(Unwritten(), EXAMPLE)  # type: ignore[arg-type]  # all of a writer that a tape uses
+    Bench(tape, COLUMN, members, cluster).ask_controllers()
+    return [(event.op, event.node) for event in tape.history.events if isinstance(event, Call)]
+
+
+def asked(*ids: int) -> list[tuple[str, str]]:
+    return [(op, f"controller-{id}") for op in ("describe_quorum", "vote") for id in ids]
+
+
+def test_each_running_controller_is_asked_for_the_quorum_and_its_leader() -> None:
+    assert calls(Cluster()) == asked(101, 102, 103)
+    assert calls(Cluster(gone="controller-102")) == asked(101, 103)
+
+
+def test_a_controller_that_does_not_answer_stops_nothing() -> None:
+    assert calls(Cluster(lost="controller-102")) == asked(101, 102, 103)
+
+
+def test_a_lone_controller_is_not_asked() -> None:
+    assert calls(Cluster(), LONE) == []
+
+
+def test_a_stored_tape_is_not_asked() -> None:
+    Bench(StoredTape(History(example=EXAMPLE, events=[])), COLUMN, MEMBERS, None).ask_controllers()
