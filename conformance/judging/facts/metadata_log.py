@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from conformance.judging.facts.exchange import Attributed, Decoding, Exchange, decodes
-from conformance.judging.facts.quorum import KnownLeader, StoredState, stored_in
+from conformance.judging.facts.quorum import KnownLeader, StoredEpochs, StoredState, stored_in
 from history.readings import HeldMetadataLog, ReadMetadataLog
 from history.subjects import METADATA_LOG
 
@@ -22,6 +22,9 @@ class MetadataLogOnDisk(Exchange, frozen=True, gc=False):
 
 @decodes(ReadMetadataLog, about=["quorum"])
 def _metadata_log(request: ReadMetadataLog, answer: HeldMetadataLog, at: Decoding) -> Iterator[Attributed]:
+    if answer.epochs is not None:
+        starts = tuple([(one.epoch, one.start_offset) for one in answer.epochs])
+        yield ("quorum", METADATA_LOG, StoredEpochs(*at.exchange(), starts))
     stored = stored_in(answer.quorum_state)
     if stored is None:
         yield ("quorum", METADATA_LOG, MetadataLogOnDisk(*at.exchange(), answer, None))

@@ -14,6 +14,8 @@ from conformance.judging.quorum.served_log import (
     high_watermark_is_known_after_the_epochs_start,
     high_watermark_lies_in_its_epoch,
 )
+from tests.support.metadata_logs import LOG as LOG_OF_TWO
+from tests.support.metadata_logs import MetadataLogHistory
 from tests.support.quorum import QuorumHistory
 
 Happens = Callable[[QuorumHistory], QuorumHistory]
@@ -49,6 +51,12 @@ def test_a_high_watermark_lies_above_the_start_of_its_epoch(name: str) -> None:
     assert results(high_watermark_lies_in_its_epoch, history) == [("leader", one) for one in found]
     of_hw_01 = results(high_watermark_is_known_after_the_epochs_start, history)
     assert of_hw_01 == [("every-epoch", one) for one in found]
+
+
+@pytest.mark.parametrize(("watermark", "result"), [(5, "violated"), (6, "held")])
+def test_a_log_that_was_read_from_disk_shows_the_start_of_its_epochs(watermark: int, result: str) -> None:
+    history = MetadataLogHistory().reads_log(103, *LOG_OF_TWO).described(9, 9, 9, watermark=watermark, epoch=2)
+    assert results(high_watermark_lies_in_its_epoch, history) == [("leader", result)]
 
 
 ORDERED: dict[str, tuple[Happens, list[str]]] = {
