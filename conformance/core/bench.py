@@ -351,7 +351,7 @@ class Bench:
         other = next(self.id_of(one) for one in self.controllers if one != name)
         return leader_known_to(self.node(name, controller=True), other, None)
 
-    def read_quorum_at_rest(self) -> None:
+    def read_quorum(self) -> None:
         """Ask the controllers, then read their metadata logs and quorum-state from disk: for the judges, so not again on a
         stored tape. Fewer than three controllers are not read."""
         if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:

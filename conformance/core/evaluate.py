@@ -83,7 +83,10 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
     observations: list[Observation] = []
     excuses: Excuses = Counter()
     try:
-        for claim in check.body(_rig_handle(check, bench, context), **arguments, **_offer_arguments(check, bench)):
+        handle = _rig_handle(check, bench, context)
+        if check.rest:
+            bench.read_quorum()
+        for claim in check.body(handle, **arguments, **_offer_arguments(check, bench)):
             if isinstance(claim, ExcuseClaim):
                 excuses[_row_and_case(check, bench, claim.row, claim.case, claim.evidence)] += 1
             elif isinstance(claim, PremiseClaim):
@@ -102,7 +105,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                 excuses += _count_inapplicable(found, facts)
         _require_rest(check, bench)
         if not is_calm(bench.tape.history.events):
-            bench.read_quorum_at_rest()
+            bench.read_quorum()
     except KitError as error:
         bench.explain(error)
         if hindered := hindrance(bench.tape.history):

@@ -193,7 +193,7 @@ class StepExecutor(ABC, Generic[S]):
         self.after_fault()
         self.before_rest(healed=unhealed is None)
         met = self.agrees()
-        self.bench.read_quorum_at_rest()
+        self.bench.read_quorum()
         if not met:
             return
         self.at_rest()

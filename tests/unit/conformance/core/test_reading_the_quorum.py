@@ -1,4 +1,4 @@
-"""What is read of the quorum once an example is at rest."""
+"""What is read of the quorum before and after a schedule."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read(controllers: int, cluster: Quorum | None, tape: Tape) -> list[tuple[str
     """Return the operations that are recorded, with their nodes."""
     column = cast(Column, None)
     members = Topology(name="any", controllers=controllers, brokers=1).members()
-    Bench(tape, column, members, cast(Cluster, cluster)).read_quorum_at_rest()
+    Bench(tape, column, members, cast(Cluster, cluster)).read_quorum()
     return [(event.op, event.node) for event in tape.history.events if isinstance(event, Call)]
 
 
