@@ -172,7 +172,7 @@ class StepExecutor(ABC, Generic[S]):
     @run.register
     def _read_everything(self, step: ReadEverything) -> None:
         self.read_everything()
-        self.bench.ask_controllers()
+        self.bench.read_quorum()
 
     @abstractmethod
     def read_everything(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from conformance.core.bench import Bench
@@ -11,6 +12,7 @@ from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
 from fixtures.wire.errors import WireError
 from history.events import Call, Example, History
+from history.readings import HeldMetadataLog
 from protocol.quorum import METADATA_TOPIC
 from tests.miniature.bench import COLUMN
 from tests.support.unwritten import Unwritten
@@ -18,6 +20,9 @@ from tests.support.unwritten import Unwritten
 MEMBERS = Topology(name="t", controllers=3, brokers=1).members()
 LONE = Topology(name="t", controllers=1, brokers=1).members()
 EXAMPLE = Example(example="e-1", check="c", column="4.3.1")
+LOG = HeldMetadataLog(
+    log_start=0, log_end=0, batches=(), leader_changes=(), snapshots=(), epochs=None, quorum_state=b"", steady=True
+)
 
 
 class Controller(NodeClient):
@@ -50,6 +55,7 @@ class Cluster:
 
     def __init__(self, gone: str = "", lost: str = "") -> None:
         self._gone, self._lost = gone, lost
+        self.reads = 0
 
     def node(self, name: str) -> Node:
         return Node("exited" if name == self._gone else "running")
@@ -57,11 +63,17 @@ class Cluster:
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> Controller:
         return Controller(name, tap, name == self._lost)
 
+    def metadata_logs(self) -> dict[str, HeldMetadataLog]:
+        self.reads += 1
+        return {f"controller-{id}": LOG for id in (101, 102, 103)}
 
-def calls(cluster: Any, members: Any = MEMBERS) -> list[tuple[str, str]]:
+
+def calls(
+    cluster: Any, members: Any = MEMBERS, look: Callable[[Bench], None] = Bench.ask_controllers
+) -> list[tuple[str, str]]:
     """Return the requests of one look, with their nodes."""
     tape = LiveTape(Unwritten(), EXAMPLE)  # type: ignore[arg-type]  # all of a writer that a tape uses
-    Bench(tape, COLUMN, members, cluster).ask_controllers()
+    look(Bench(tape, COLUMN, members, cluster))
     return [(event.op, event.node) for event in tape.history.events if isinstance(event, Call)]
 
 
@@ -82,5 +94,18 @@ def test_a_lone_controller_is_not_asked() -> None:
     assert calls(Cluster(), LONE) == []
 
 
+def test_the_disks_of_all_controllers_are_read_together_after_they_are_asked() -> None:
+    cluster = Cluster(gone="controller-102")
+    read = [("metadata_log", f"controller-{id}") for id in (101, 102, 103)]
+    assert calls(cluster, look=Bench.read_quorum) == [*asked(101, 103), *read]
+    assert cluster.reads == 1
+
+
+def test_the_disk_of_a_lone_controller_is_not_read() -> None:
+    assert calls(Cluster(), LONE, Bench.read_quorum) == []
+
+
 def test_a_stored_tape_is_not_asked() -> None:
-    Bench(StoredTape(History(example=EXAMPLE, events=[])), COLUMN, MEMBERS, None).ask_controllers()
+    bench = Bench(StoredTape(History(example=EXAMPLE, events=[])), COLUMN, MEMBERS, None)
+    bench.ask_controllers()
+    bench.read_quorum()
