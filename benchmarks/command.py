@@ -13,9 +13,11 @@ from benchmarks import judging as judges
 from benchmarks import reports as scaled
 from benchmarks import small_merges as merges
 from benchmarks import startup as starts
+from benchmarks.column import column_tables
 from fixtures.errors import WrongUse
 from fixtures.images import newest_version, obtain_image
 from fixtures.leases import workers
+from history.shards import read_shards
 
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
@@ -99,6 +101,18 @@ def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
 def small_merges(out: Path | None, rounds: int) -> None:
     """Compare a merge of two columns in smoke with an empty Spark session."""
     print(merges.table(merges.measure(out and out / "shards", rounds, _print_progress)))
+
+
+@benchmarks.command()
+@click.argument("folder", type=PATH, metavar="DIR")
+@click.option("--run", "run", default="", metavar="ID", help="the shards of this run only")
+def column(folder: Path, run: str) -> None:
+    """Tell where the time of recorded columns went; needs no engine.
+
+    DIR is the output directory of a run, or a folder of shards.
+    """
+    shards = folder / "shards"
+    print(column_tables(read_shards(shards if shards.is_dir() else folder, run)))
 
 
 def _print_progress(text: str) -> None:

@@ -1,0 +1,5 @@
+"""`python -m benchmarks`: the same as `./kit benchmarks`."""
+
+from benchmarks.command import benchmarks
+
+benchmarks()
