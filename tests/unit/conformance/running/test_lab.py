@@ -491,6 +491,20 @@ def test_the_footer_says_where_time_went(play: Play) -> None:
     assert footer.spent["wait"] >= 0.05
 
 
+@pytest.mark.parametrize(("run_first", "boots"), [(True, 2), (False, 1)])
+def test_what_kills_a_node_gets_a_new_cluster_after_many_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_first: bool, boots: int
+) -> None:
+    monkeypatch.setattr(lab_module, "MANY_EXAMPLES", 1)
+    with Run.begin() as run:
+        lab = FakeLab(tmp_path, run, [[], []], "smoke")
+        ProbeRun(check_of(takes_a_while, examples=2), lab, "4.3.1").run()
+        kills = msgspec.structs.replace(check_of(takes_a_while), run_first=run_first)
+        ProbeRun(kills, lab, "4.3.1").run()
+        lab.close()
+    assert len(lab.booted) == boots
+
+
 def test_the_line_of_a_check_says_what_it_used(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     used = iter([CpuTime(3.0, 1.0), *[CpuTime(5.0, 2.0)] * 50])
     monkeypatch.setattr(FakeCluster, "cpu_times", lambda self: {str(id(self)): next(used)})

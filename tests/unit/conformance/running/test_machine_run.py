@@ -469,6 +469,18 @@ def test_when_time_is_up_the_check_says_what_was_left_out(play: Play) -> None:
     assert line.detail == "time was up after 0 of 2 drawn examples"
 
 
+def test_a_part_that_only_opens_draws_nothing_and_lacks_nothing(tmp_path: Path) -> None:
+    """Under a clock too: the time that is left is for others."""
+    check = machine_of(words("a"), never(ROW, "z"))
+    with Run.begin() as run:
+        lab = FakeLab(tmp_path, run, [[]], "quick", judges=check.judges)
+        MachineRun(check, lab, "4.3.1", only_opens=True).run(30.0)
+        lab.close()
+    [file] = (tmp_path / "shards").glob("*.jsonl")
+    [line] = of(read_shard(file), CheckLine)
+    assert (line.outcome, line.examples, line.detail) == ("done", 1, "")
+
+
 def test_all_the_time_is_used(play: Play) -> None:
     """There are as many examples as there is time for, beyond what Hypothesis is asked for at once."""
     _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]], "quick", seconds=6.0)
