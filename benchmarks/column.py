@@ -34,7 +34,7 @@ class Usage(msgspec.Struct, kw_only=True):
     cpu: defaultdict[str, float] = msgspec.field(default_factory=lambda: defaultdict(float))
 
     def add(self, line: CheckLine, idle_rate: float) -> None:
-        """Add the usage of one check, on a topology whose nodes at rest use so many CPU seconds a second."""
+        """Add the usage of one check. `idle_rate` is the CPU seconds a second of its topology's nodes at rest."""
         self.checks += 1
         self.seconds += line.seconds
         self.boots += line.boots
