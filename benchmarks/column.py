@@ -1,6 +1,6 @@
 """Where the time of a column goes: seconds by part and CPU seconds by cause, as its shards have them, by topology and check."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -38,7 +38,7 @@ class Usage(msgspec.Struct, kw_only=True):
         self.checks += 1
         self.seconds += line.seconds
         self.boots += line.boots
-        self.idle += min(line.cpu.get(NODES, 0.0), idle_rate * _seconds_up(line))
+        self.idle += min(line.cpu.get(NODES, 0.0), idle_rate * max(0.0, _seconds_up(line)))
         for total, own in ((self.spent, line.spent), (self.cpu, line.cpu)):
             for name, seconds in own.items():
                 total[name] += seconds
@@ -61,7 +61,7 @@ def column_tables(shards: Iterable[Shard]) -> str:
 def _column_lines(label: str, shards: Sequence[Shard]) -> Iterator[str]:
     found = (line for shard in shards for line in shard.lines if isinstance(line, CheckLine))
     lines = [line for line in found if line.check in every_check()]
-    spent = seconds_spent(shards).get(label, {})
+    spent = seconds_spent(shards).get(label, Counter())
     yield f"### {label}\n"
     yield f"Seconds of all workers: {', '.join(f'{part} {spent[part]:.0f}' for part in ORDER if part in spent)}.\n"
     yield (NOTE if any(line.cpu for line in lines) else NO_CPU) + "\n"
