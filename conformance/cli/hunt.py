@@ -15,7 +15,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from conformance.campaign.hunt.findings import HuntFinding, Replays, add, replays_in, seen_in
-from conformance.campaign.hunt.pages import FINDINGS, index_of, replay_command, report_of
+from conformance.campaign.hunt.pages import FINDINGS, FoundEvidence, index_of, replay_of_finding, report_of
 from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
 from conformance.campaign.hunt.rounds import FAILING, KeptSchedule, kept_in, next_round, round_minutes, settled_breaches
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
@@ -254,9 +254,9 @@ class Hunter:
             shutil.copytree(self._out / finding.source.evidence, folder / "evidence")
             write_whole(self._out / FAILING / f"{finding.name}.json", schedule)
             write_whole(folder / "schedule.json", schedule)
-        files = sorted(path.name for path in (folder / "evidence").iterdir())
-        command = replay_command(self.hunt, finding, folder / "schedule.json")
-        report = report_of(finding, command, since_when(finding, self._releases), files)
+        evidence = FoundEvidence.read(folder / "evidence", finding.row)
+        command = replay_of_finding(self.hunt, finding, folder / "schedule.json")
+        report = report_of(finding, command, since_when(finding, self._releases), evidence)
         write_whole(folder / "report.md", report.encode())
         write_whole(folder / "finding.json", msgspec.json.format(msgspec.json.encode(finding), indent=1))
 

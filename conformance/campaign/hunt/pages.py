@@ -1,9 +1,9 @@
 """A hunt's pages: a finding's `report.md`, which stands alone, and `README.md`, the list of findings with totals."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.campaign.hunt.findings import HuntFinding, Sighting
 from conformance.campaign.hunt.rounds import FAILING
@@ -11,9 +11,13 @@ from conformance.campaign.hunt.state import HUNT, Hunt
 from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.watching import minutes_text
 from conformance.catalogue import shipped_rows
+from conformance.catalogue.notice import what_a_user_notices
 from conformance.judging.narration import in_words
 from conformance.running.evidence.course import step_descriptions
-from history.command import COMMAND
+from conformance.running.evidence.report import HAPPENED, NOTICED, paragraphs, section_of
+from history.command import COMMAND, replay_command
+from history.schema import decode
+from history.violation import VIOLATION, FiledViolation
 
 FINDINGS = "findings"
 
@@ -21,35 +25,49 @@ FINDINGS = "findings"
 # --- a finding
 
 
-def report_of(finding: HuntFinding, command: str, since: Sequence[str], files: Sequence[str]) -> str:
-    """Return a finding's page. `command` replays the schedule, `since` are the changes over the releases, `files` those
-    of the evidence below the page."""
+class FoundEvidence(NamedTuple):
+    """The files of a finding's evidence, and what they say: what a user would notice, and what happened."""
+
+    files: list[str]
+    notices: list[str]
+    happened: str
+
+    @classmethod
+    def read(cls, folder: Path, row: str) -> "FoundEvidence":
+        filed, report = folder / VIOLATION, folder / "report.md"
+        notices = (
+            decode(filed.read_bytes(), FiledViolation, filed).notices
+            if filed.exists()
+            else what_a_user_notices(row, [])
+        )
+        happened = section_of(report.read_text(), HAPPENED) if report.exists() else ""
+        return cls(sorted(path.name for path in folder.iterdir()), notices, happened)
+
+
+def report_of(finding: HuntFinding, command: str, since: Sequence[str], evidence: FoundEvidence) -> str:
+    """Return a finding's page, in the form of a violation's. `command` replays the schedule, and `since` are the changes
+    over the releases."""
     parts = [
-        _promise_lines(finding),
-        ["## What was seen", "", "```", finding.detail, "```", ""],
-        _column_lines(finding),
-        ["## Since when", "", *([f"- {line}" for line in since] or ["The releases were not searched."]), ""],
+        _head_lines(finding),
+        [f"## {NOTICED}", "", *paragraphs(evidence.notices)],
         _step_lines(finding),
+        [f"## {HAPPENED}", "", evidence.happened, ""] if evidence.happened else [],
+        ["## Where it was seen", "", *_column_lines(finding)],
+        ["## Since when", "", *([f"- {line}" for line in since] or ["The releases were not searched."]), ""],
         ["## How to see it again", "", f"    {command}", ""],
-        ["## Evidence", "", *(f"- [{name}](evidence/{name})" for name in files), ""],
+        ["## Everything else", "", *(f"- [{name}](evidence/{name})" for name in evidence.files), ""],
     ]
     return "\n".join(line for part in parts for line in part)
 
 
-def _promise_lines(finding: HuntFinding) -> list[str]:
+def _head_lines(finding: HuntFinding) -> list[str]:
     row = shipped_rows()[finding.row]
+    where = f"Case: {finding.source.case}. Check: {finding.schedule.check}."
     return [
         f"# {row.id}: {row.title}{_label_text(finding)}",
         "",
-        _status_text(finding),
-        "",
-        "## What was promised",
-        "",
-        f"> {row.statement.strip()}",
-        "",
-        f"Source: {row.family}, {row.section} (level {row.level}). Case: {finding.source.case}. "
-        f"Check: {finding.schedule.check}.",
-        "",
+        *paragraphs([finding.detail.partition("\n")[0] or finding.label or row.title, where, _status_text(finding)]),
+        *paragraphs([f"{row.statement.strip()} ({row.family}, {row.section}; level {row.level})"], "> "),
     ]
 
 
@@ -119,10 +137,10 @@ def _step_lines(finding: HuntFinding) -> list[str]:
     return [title, "", *lines, "", *(["The steps:", "", *meanings, ""] if meanings else [])]
 
 
-def replay_command(hunt: Hunt, finding: HuntFinding, schedule: Path) -> str:
+def replay_of_finding(hunt: Hunt, finding: HuntFinding, schedule: Path) -> str:
     """Return the command that replays the finding's schedule."""
     found = hunt.rounds[finding.source.round - 1]
-    return shlex.join([COMMAND, "pytest", *found.selection, *found.options, "--replay", str(schedule)])
+    return replay_command([*found.selection, *found.options], str(schedule))
 
 
 # --- the list of all

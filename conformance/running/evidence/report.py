@@ -24,6 +24,7 @@ INDENT, MARGIN = " " * 18, 20
 STEPS = 8
 """The most steps of a schedule that is shown as a whole."""
 LACKING = 4
+NOTICED, HAPPENED = "What a user would notice", "What happened"
 SEEN_AGAIN = "Seen again: "
 """The beginning of the paragraph with the result of the replays, which is known only after the report is written."""
 
@@ -37,7 +38,7 @@ def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], dis
     short = partial(_remove_suffix, f"-{read.history.example.example}")
     parts = [
         _head_lines(read, short),
-        ["## What a user would notice", "", *_paragraphs(notices)],
+        [f"## {NOTICED}", "", *paragraphs(notices)],
         _event_lines(read, short),
         _disk_lines(read, disk, short),
         _replay_lines(replay),
@@ -64,14 +65,14 @@ def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
     return [
         f"# {row.id}: {row.title}{label}",
         "",
-        *_paragraphs([short(observation.detail.partition("\n")[0]) or observation.label or row.title, short(where)]),
+        *paragraphs([short(observation.detail.partition("\n")[0]) or observation.label or row.title, short(where)]),
         f"{SEEN_AGAIN}not replayed yet.",
         "",
-        *_paragraphs([f"{row.statement.strip()} ({row.family}, {row.section}; level {row.level})"], "> "),
+        *paragraphs([f"{row.statement.strip()} ({row.family}, {row.section}; level {row.level})"], "> "),
     ]
 
 
-def _paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
+def paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
     """Return texts as paragraphs of at most `MOST_LINES` lines each."""
     lines: list[str] = []
     for text in texts:
@@ -102,7 +103,7 @@ def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
         "since the example began. The example's name, with which all names end, is left out."
     )
     block = ["```", *lines, "```"] if lines else ["Its history has nothing to show."]
-    return ["## What happened", "", *_schedule_lines(read.steps, short), *wrap_text(note), "", *block, ""]
+    return [f"## {HAPPENED}", "", *_schedule_lines(read.steps, short), *wrap_text(note), "", *block, ""]
 
 
 def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
@@ -171,6 +172,11 @@ def _file_lines(lacking: Sequence[str]) -> Iterator[str]:
             *(f"- {shorten(one, WIDTH - 2)}" for one in [*lacking[:LACKING], *more]),
             "",
         )
+
+
+def section_of(text: str, title: str) -> str:
+    """Return what stands below a title of a report, without the further sections; empty if there is no such title."""
+    return text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip("\n")
 
 
 def with_replays(text: str, replays: str) -> str:
