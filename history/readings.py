@@ -166,9 +166,13 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file from a node's data directory; `content` is None if it does not exist."""
+    """A file from a node's data directory; `content` is None if it does not exist.
+
+    `modified_ms` is the time of its last modification, in milliseconds since 1970; None where it is not recorded.
+    """
 
     content: bytes | None
+    modified_ms: int | None = None
 
     @property
     def text(self) -> str:

@@ -302,7 +302,7 @@ class Bench:
 
         def read() -> File:
             try:
-                return File(self._require_cluster().node(name).read_file(path))
+                return File(*self._require_cluster().node(name).dated_file(path))
             except FileNotFoundError:
                 return File(None)
 

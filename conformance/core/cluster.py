@@ -12,6 +12,7 @@ from fixtures.cluster import KRaftCluster
 from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
+from fixtures.cluster.storage import DatedFile
 from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
@@ -54,8 +55,8 @@ class BenchNode(NodeProcess, Protocol):
         """Begin a controlled shutdown without waiting for its end."""
         ...
 
-    def read_file(self, path: str) -> bytes:
-        """Return a file below the data directory. Raises FileNotFoundError."""
+    def dated_file(self, path: str) -> DatedFile:
+        """Return a file below the data directory, and when it was last modified. Raises FileNotFoundError."""
         ...
 
 

@@ -9,6 +9,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.schemas import SchemaError
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, Listener, QuorumAnswer, QuorumNode, QuorumReplica
+from protocol.topics import NewTopic
 from protocol.words import say
 from strategies.inputs import CONTROLLERS, versions_back
 
@@ -58,21 +59,46 @@ def non_leader_does_not_describe_the_quorum(quorum: Quorum, follower: int, older
 
 @probe("KIP595-DQ-03", rig=QUORUM, cases=["broker"], broker=CONTROLLERS)
 def broker_forwards_describe_quorum(quorum: Quorum, broker: int) -> Claims:
-    """A broker returns the leader's answer: its leader and epoch, and offsets between those read before and after."""
+    """A broker returns the leader's answer as it is after a write: leader and epoch, and offsets between those read before
+    and after."""
+    node = quorum.bench.node(quorum.bench.brokers[broker])
+    former = node.describe_quorum()
+    yield premise(write_metadata(quorum, node), "a topic that was created and deleted")
     earlier = quorum.describe_by_leader()
-    answer = quorum.bench.node(quorum.bench.brokers[broker]).describe_quorum()
+    answer = node.describe_quorum()
     later = quorum.describe_by_leader()
     led_by = {(described.leader_id, described.leader_epoch) for described in (earlier, later)}
     yield premise(len(led_by) == 1, "one leader and epoch before and after")
-    same = is_led(answer) and (answer.leader_id, answer.leader_epoch) in led_by
+    moved = former.high_watermark < earlier.high_watermark
+    yield premise(moved, f"a high watermark beyond {former.high_watermark} after a write: {earlier.high_watermark}")
+    yield held_if(lies_between(earlier, answer, later), former, earlier, answer, later)
+
+
+def write_metadata(quorum: Quorum, node: NodeClient) -> bool:
+    """Create and delete a topic, which takes records in the metadata log; return whether both are acknowledged."""
+    name = quorum.bench.fresh_name("described")
+    created = node.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    deleted = node.delete_topics([name])
+    return all(one.error is Error.NONE for one in created.topics) and all(
+        one.error is Error.NONE for one in deleted.topics
+    )
+
+
+def lies_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: QuorumAnswer) -> bool:
+    """True if an answer has the leader and epoch of the leader's own two answers, and offsets between theirs."""
+    led_by = (earlier.leader_id, earlier.leader_epoch)
+    same = is_led(answer) and led_by == (answer.leader_id, answer.leader_epoch)
     between = earlier.high_watermark <= answer.high_watermark <= later.high_watermark
-    yield held_if(same and between and _ends_lie_between(earlier, answer, later), earlier, answer, later)
+    voters = [{v.replica_id: v.log_end_offset for v in asked.current_voters} for asked in (earlier, answer, later)]
+    observers = [{o.replica_id: o.log_end_offset for o in asked.observers} for asked in (earlier, answer, later)]
+    low, seen, high = voters
+    return same and between and low.keys() == seen.keys() == high.keys() and _rise(voters) and _rise(observers)
 
 
-def _ends_lie_between(earlier: QuorumAnswer, answer: QuorumAnswer, later: QuorumAnswer) -> bool:
-    ends = [{v.replica_id: v.log_end_offset for v in asked.current_voters} for asked in (earlier, answer, later)]
+def _rise(ends: list[dict[int, int]]) -> bool:
+    """True if no replica that all three have goes back in its log. The kit's own observers come and go."""
     low, seen, high = ends
-    return low.keys() == seen.keys() == high.keys() and all(low[id] <= seen[id] <= high[id] for id in seen)
+    return all(low[id] <= seen[id] <= high[id] for id in low.keys() & seen.keys() & high.keys())
 
 
 @probe("KIP595-DQ-04", rig=QUORUM, member=CONTROLLERS, number=integers(1, 1 << 30), older=versions_back(2))

@@ -12,9 +12,9 @@ from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 from protocol.words import say
 
-LATE = 25.0
-"""The seconds after which an observer has certainly given up its leader: its request and fetch timeouts add up to 6
-s."""
+LATE = 10.0
+"""The seconds after which an observer has given up its leader: its request and fetch timeouts, which add up to 6 s, and
+4 s more."""
 
 
 @probe(

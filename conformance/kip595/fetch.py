@@ -74,11 +74,11 @@ def diverging(log: list[EpochStart], end: int, last_fetched_epoch: int) -> Epoch
 
 
 @probe("KIP595-FETCH-04", rig=QUORUM, cases=["epoch-unknown", "epoch-below-first", "past-epoch-end"],
-       place=PLACES, between=integers(0, 3), older=OLDER)  # fmt: skip
-def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, between: int, older: int) -> Claims:
+       place=PLACES, older=OLDER)  # fmt: skip
+def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, older: int) -> Claims:
     """A fetch past the end of an old epoch, or in an unknown epoch, is answered with the diverging epoch and its end offset."""
     log = quorum.epochs()
-    offset, epoch = _diverging_position(log, case, place.among(landmarks(quorum)), between)
+    offset, epoch = diverging_position(log, case, place, landmarks(quorum))
     yield premise(epoch < log[-1].epoch, f"an epoch before {log[-1].epoch}")
     known = epoch in [line.epoch for line in log]
     yield premise(known == (case == "past-epoch-end"), "the log has the epoch only where the case says so")
@@ -89,16 +89,19 @@ def diverging_epoch_is_answered(quorum: Quorum, case: str, place: Place, between
     yield held_if(diverges(tried.answer, diverging(whole, -1, epoch)), tried.answer)
 
 
-def _diverging_position(log: list[EpochStart], case: str, offset: int, between: int) -> tuple[int, int]:
-    """Return a position (offset, epoch) at which no log consistent with the leader's can end, if possible at this
-    offset."""
-    first, second = log[0], log[1]
+def diverging_position(log: list[EpochStart], case: str, place: Place, landmarks: list[int]) -> tuple[int, int]:
+    """Return an (offset, epoch) at which no log consistent with the leader's can end, if there is one in its log.
+
+    Each epoch of the log has its turn, near its end or near any landmark that is not before.
+    """
+    number, offset = place.landmark, place.among(landmarks)
     if case == "epoch-below-first":
-        return max(1, offset), first.epoch - 1
+        return max(1, offset), log[0].epoch - 1
     if case == "epoch-unknown":
-        skipped = skipped_epochs(log)
-        return max(1, offset), skipped[between % len(skipped)] if skipped else log[-1].epoch
-    return max(second.start + 1, offset), first.epoch
+        skipped = skipped_epochs(log) or [log[-1].epoch]
+        return max(1, offset), skipped[number % len(skipped)]
+    ended, later = list(pairwise(log))[number % (len(log) - 1)]
+    return max(later.start + 1, offset if place.near < 0 else later.start + 1 + place.near), ended.epoch
 
 
 def diverges(answer: FetchedPartition, where: EpochAndOffset) -> bool:
@@ -128,7 +131,7 @@ def matching_position_returns_the_log(quorum: Quorum, case: str, offset: int, ol
     log, leader = quorum.epochs(), quorum.one("leader")
     end = log_end(quorum)
     for step in range(READS):
-        start, epoch = _matching_position(log, end, case, offset + step)
+        start, epoch = matching_position(log, end, case, offset + step)
         tried = try_fetch(quorum, leader, start, last_fetched_epoch=epoch, older=older)
         yield premise(tried.before.reported.leader_epoch == log[-1].epoch, f"still epoch {log[-1].epoch}")
         answer = tried.answer
@@ -137,14 +140,25 @@ def matching_position_returns_the_log(quorum: Quorum, case: str, offset: int, ol
         yield held_if(agrees, answer, row="KIP595-FETCH-04", case="matching")
 
 
-def _matching_position(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
-    """Return an offset of the log, and the epoch of the record before it."""
+def matching_position(log: list[EpochStart], end: int, case: str, number: int) -> tuple[int, int]:
+    """Return an offset of the log, and the epoch of the record before it: each epoch has its turn."""
     if case == "epoch-start":
         which = 1 + number % (len(log) - 1)
         return log[which].start, log[which - 1].epoch
-    # Close to the end, because an answer may run on to the log end.
+    # Every other one is close to the end, because an answer may run on to the log end.
+    near = inside_boundaries(log, end)
+    if near and number % 2:
+        return near[number // 2 % len(near)]
     offset = end - 1 - number % (end // 2)
     return next((offset, line.epoch) for line in reversed(log) if line.start < offset)
+
+
+def inside_boundaries(log: list[EpochStart], end: int) -> list[tuple[int, int]]:
+    """Return the offsets after the first record and before the last one of each epoch, with that epoch."""
+    ends = [*(later.start for later in log[1:]), end]
+    near = [(offset, line.epoch) for line, over in zip(log, ends, strict=True) for offset in (line.start + 1, over - 1)
+            if line.start < offset < over]  # fmt: skip
+    return list(dict.fromkeys(near))
 
 
 def follows(answer: FetchedPartition, offset: int, epoch: int) -> bool:

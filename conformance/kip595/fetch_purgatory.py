@@ -7,7 +7,7 @@ import msgspec
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claim, Claims, held_if, kept_if, premise, probe
-from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, judge_waits, measure_waits
 from conformance.rigs.quorum.fetching import log_end
 from conformance.rigs.quorum.mixed import MIXED, Mixed
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, ms_between
@@ -65,7 +65,7 @@ def diverging_epoch_is_answered_at_once(quorum: Quorum, past: int, wait: int) ->
     offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most), wait)
     yield premise(all(one.answer.diverging_epoch is not None for one in seen), "a diverging epoch")
-    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
+    yield from judge_waits(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
 
 
 @probe("KIP595-FETCH-05", rig=MIXED, cases=["snapshot"], past=near_or_far(FAR), wait=integers(1000, 1500))
@@ -78,11 +78,11 @@ def snapshot_id_is_answered_at_once(quorum: Mixed, past: int, wait: int) -> Clai
     offset = log_end(quorum) + MARGIN + past
     waits, seen = at_once(quorum, lambda most: timed_fetch(quorum, offset, most, last=0), wait)
     yield premise(all(one.answer.snapshot_id is not None for one in seen), "a snapshot named")
-    yield bound_holds(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
+    yield from judge_waits(waits, 0, *(one.answer for one in seen), detail=f" with MaxWaitMs {wait}")
 
 
 def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tuple[list[RequestWait], list[TimedFetch]]:
-    """Fetch with MaxWaitMs `wait`, each time after the same fetch with 0. Return the shortest waits and the answers."""
+    """Fetch with MaxWaitMs `wait`, each time after the same fetch with 0. Return the waits and the answers."""
     seen: list[TimedFetch] = []
 
     def measure() -> RequestWait:
@@ -90,7 +90,7 @@ def at_once(quorum: Quorum, ask: Callable[[int], TimedFetch], wait: int) -> tupl
         seen.append(ask(wait))
         return wait_of(quorum, seen[-1].milliseconds, step, 0)
 
-    return shortest_of(measure, AT_ONCE), seen
+    return measure_waits(measure, AT_ONCE), seen
 
 
 # --- at the log end
@@ -133,8 +133,7 @@ def delayed_fetches(
     *,
     named: int | None = None,
 ) -> list[AtEnd]:
-    """Fetch at the log end with MaxWaitMs `most`, until one ends after `due` milliseconds or after `TRIES` that did
-    not.
+    """Fetch at the log end with MaxWaitMs `most`: once if that ends after `due` milliseconds, else `TRIES` times.
 
     Fetches that an append ends before are left out. `named` is the amount by which the request's high watermark is
     below the leader's; by default the request has none.
@@ -148,7 +147,7 @@ def delayed_fetches(
         if seen.answer.batches and seen.milliseconds < due + AT_ONCE:
             continue
         found.append(AtEnd(at, wait_of(quorum, seen.milliseconds, step, due), seen.answer))
-        if seen.milliseconds < due + AT_ONCE or len(found) == TRIES:
+        if found[0].wait.lasted < due + AT_ONCE or len(found) == TRIES:
             break
     return found
 
@@ -170,7 +169,7 @@ def idle_fetch_waits(quorum: Quorum, wait: int) -> Claims:
 
     found = delayed_fetches(quorum, wait, wait, next_committed)
     yield not_ended_by_appends(found)
-    yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
+    yield from judge_waits([one.wait for one in found], wait, *(one.answer for one in found))
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["idle"], wait=integers(50, 250))
@@ -178,7 +177,7 @@ def fetch_without_high_watermark_outwaits_a_commit(quorum: Quorum, wait: int) ->
     """Advancing the high watermark does not complete a delayed fetch without a high watermark (the field's default)."""
     found = delayed_fetches(quorum, wait, wait, lambda: uncommitted_append(quorum))
     yield not_ended_by_appends(found)
-    yield bound_holds([one.wait for one in found], wait, *(one.answer for one in found))
+    yield from judge_waits([one.wait for one in found], wait, *(one.answer for one in found))
 
 
 def uncommitted_append(quorum: Quorum) -> SeenAppend | None:
@@ -198,9 +197,11 @@ def append_answers_a_waiting_fetch(quorum: Quorum, wait: int) -> Claims:
         newest = max((batch.max_timestamp for batch in seen[-1].answer.batches), default=0)
         return wait_of(quorum, seen[-1].arrived_ms - newest, step, 0)
 
-    waits = shortest_of(measure, AT_ONCE)
+    waits = measure_waits(measure, AT_ONCE)
     right = all(one.answer.batches for one in seen)
-    yield bound_holds(waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail=" from the append on")
+    yield from judge_waits(
+        waits, 0, *(one.answer for one in seen), right=right, at_most=True, detail=" from the append on"
+    )
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-behind"], back=integers(1, 50), wait=integers(2000, 3000))
@@ -213,7 +214,7 @@ def older_high_watermark_does_not_wait(quorum: Quorum, back: int, wait: int) -> 
     found = delayed_fetches(quorum, wait, 0, here, named=back)
     yield not_ended_by_appends(found)
     advanced = all(one.answer.high_watermark > one.at.high_watermark - back for one in found)
-    yield bound_holds([one.wait for one in found], 0, *(one.answer for one in found), right=advanced)
+    yield from judge_waits([one.wait for one in found], 0, *(one.answer for one in found), right=advanced)
 
 
 @probe("KIP595-FETCH-07", rig=QUORUM, cases=["hw-rises"], wait=integers(2000, 3000))

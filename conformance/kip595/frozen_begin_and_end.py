@@ -9,8 +9,9 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.judging.facts.quorum import Stored
-from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, bound_holds, shortest_of
+from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, judge_waits, measure_waits
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
+from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import (
     FROZEN,
     PEERS,
@@ -20,7 +21,7 @@ from conformance.rigs.quorum.frozen import (
     candidate_epoch,
     epoch_of,
 )
-from conformance.rigs.quorum.quorum import leader_in
+from conformance.rigs.quorum.quorum import leader_in, stored_or_not
 from history.readings import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -48,7 +49,8 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
     epoch = frozen.next_epoch(ahead)
     version = 0 if case == "version-0" else frozen.version("BeginQuorumEpoch")
     answer = frozen.begin(leader, epoch, version=version)
-    stored = frozen.quorum_state()
+    arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
+    stored = stored_or_not(file)
     fetch = frozen.fetch_in(epoch, leader)
     on_disk = stored == Stored(leader, epoch, -1)
     followed = answer.error is Error.NONE and leader_in(answer) == LeaderAndEpoch(leader, epoch) and fetch is not None
@@ -58,7 +60,8 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
         detail=f"its quorum-state has {say(stored)}; it fetched from {leader}: {say(fetch is not None)}",
     )
     if answer.error is Error.NONE:
-        yield held_if(on_disk, answer, row="KIP595-QS-02", case="begin", detail=f"its quorum-state has {say(stored)}")
+        detail = f"the answer: it has {say(stored)}"
+        yield from durable_if(on_disk, file, arrived, answer, row="KIP595-QS-02", case="begin", detail=detail)
 
 
 @probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
@@ -202,12 +205,12 @@ def first_successor_is_a_candidate_at_once(frozen: Frozen, case: str, expected: 
         found.append(candidacy(frozen, leader, [frozen.id, *PEERS[:more]], 0, version))
         return found[-1].wait
 
-    waits = shortest_of(wait, AT_ONCE)
+    waits = measure_waits(wait, AT_ONCE)
     came = [one for one in found if one.asked is not None]
     right = all(one.right_epoch and one.pre_vote is (expected == "PRE_VOTE") for one in came)
     answers = [one.resignation.answer for one in found]
     accepted = all(answer.error is Error.NONE for answer in answers)
-    yield bound_holds(
+    yield from judge_waits(
         waits,
         0,
         *answers,
@@ -233,16 +236,16 @@ def later_successor_waits_by_its_position(frozen: Frozen, case: str, leader: int
     before, behind = RANKS[case.replace("-", " ")]
     successors = [*before, frozen.id, *behind]
     share = backoff_ms(len(before), len(successors))
-    waits = shortest_of(lambda: candidacy(frozen, leader, successors, share).wait, share + AT_ONCE)
-    yield bound_holds(waits, share, detail=f", with the successors {say(successors)}")
+    waits = measure_waits(lambda: candidacy(frozen, leader, successors, share).wait, share + AT_ONCE)
+    yield from judge_waits(waits, share, detail=f", with the successors {say(successors)}")
 
 
 @probe("KIP595-END-03", rig=FROZEN, cases=["absent"], leader=LEADERS, listed=integers(1, 2))
 def unlisted_voter_waits(frozen: Frozen, leader: int, listed: int) -> Claims:
     """A voter that is not listed becomes a candidate after the maximum backoff at the latest."""
     successors = list(PEERS[:listed])
-    waits = shortest_of(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
-    yield bound_holds(waits, BACKOFF_MAX, at_most=True, detail=f", with the successors {say(successors)}")
+    waits = measure_waits(lambda: candidacy(frozen, leader, successors, BACKOFF_MAX).wait, BACKOFF_MAX + AT_ONCE)
+    yield from judge_waits(waits, BACKOFF_MAX, at_most=True, detail=f", with the successors {say(successors)}")
 
 
 def is_accepted(frozen: Frozen, fetch: Received, served: float) -> bool:

@@ -10,6 +10,7 @@ from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.judging.excuses import GIVEN_UP
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.durable import arrival_ms, durable_if
 from conformance.rigs.quorum.frozen import (
     FROZEN,
     PEERS,
@@ -23,6 +24,8 @@ from conformance.rigs.quorum.frozen import (
     log_end_of,
     no_ops,
 )
+from conformance.rigs.quorum.quorum import stored_or_not
+from fixtures.wire.records import read_batches
 from history.readings import Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
@@ -31,6 +34,10 @@ from strategies.inputs import NEAR_EPOCHS_AHEAD
 
 LEADERS = sampled_from(PEERS)
 COUNT = integers(1, 20)
+RETRY_BACKOFF = 20
+"""controller.quorum.retry.backoff.ms, at its default."""
+CLOCK_STEP = 2
+"""Milliseconds by which a pause may look shorter, since the voter reckons in whole ones."""
 
 
 @probe("KIP595-FETCH-10", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, count=COUNT)
@@ -40,10 +47,11 @@ def follower_identifies_itself_in_fetches(frozen: Frozen, expected: str, leader:
     start, epoch = log_end_of(first).offset, epoch_of(first)
     fetch = frozen.feed(first, no_ops(count, start, epoch), high_watermark=start)
     yield held_if(_identity(frozen, fetch, expected, epoch), detail=f"{say(fetch)}", case="identity")
-    on_disk = frozen.log_on_disk()[-1]
+    arrived, segment = arrival_ms(frozen.bench, fetch), frozen.segment_file()
+    on_disk = read_batches(segment.content)[-1]
     durable = LogEnd(on_disk.leader_epoch, on_disk.last_offset + 1)
     right = log_end_of(fetch) == durable == LogEnd(epoch, start + count)
-    yield held_if(right, detail=f"{say(fetch)} with {say(durable)} on disk", case="position")
+    yield from durable_if(right, segment, arrived, detail=f"{say(fetch)}: up to {say(durable)}", case="position")
     more = frozen.peers.receive("Fetch", within=REQUEST_TIMEOUT / 2000)
     if more is not None and sole_in_flight(fetch, more):
         yield excuse(GIVEN_UP, case="one-in-flight")
@@ -139,16 +147,24 @@ def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["unknown-epoch", "not-available"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        times=integers(1, 3))  # fmt: skip
 def refused_follower_tries_again(frozen: Frozen, case: str, leader: int, ahead: int, times: int) -> Claims:
-    """A follower whose leader is unavailable or does not know its epoch yet fetches from the same leader again."""
+    """A follower whose leader is unavailable or does not know its epoch yet fetches from the same leader again; in the
+    former case not at once."""
     first = frozen.follow(leader, ahead)
     epoch = epoch_of(first)
     error = Error.UNKNOWN_LEADER_EPOCH if case == "unknown-epoch" else Error.BROKER_NOT_AVAILABLE
-    fetches = [first]
+    fetches, pauses = [first], list[float]()
     for _ in range(times):
+        served = frozen.bench.now().seconds
         frozen.serve(fetches[-1], error=error)
-        fetches += [fetch for fetch in (frozen.fetch_in(epoch, leader),) if fetch is not None]
+        following = frozen.fetch_in(epoch, leader)
+        if following is not None:
+            fetches.append(following)
+            pauses.append((following.at - served) * 1000)
     again = len(fetches) == times + 1 and all(log_end_of(fetch) == log_end_of(first) for fetch in fetches)
-    yield held_if(again and frozen.reported_leader() == LeaderAndEpoch(leader, epoch), detail=f"{say(fetches[1:])}")
+    backs_off = case == "unknown-epoch" or all(pause >= RETRY_BACKOFF - CLOCK_STEP for pause in pauses)
+    same = frozen.reported_leader() == LeaderAndEpoch(leader, epoch)
+    shown = ", ".join(f"{pause:.0f} ms" for pause in pauses)
+    yield held_if(again and same and backs_off, detail=f"{say(fetches[1:])}, each {shown} after the refusal")
 
 
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["voter-asks-others"], examples=2, leader=LEADERS)
@@ -172,9 +188,10 @@ def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, cou
     frozen.feed(fetch, no_ops(count, start, epoch))
     frozen.end(leader, epoch, [frozen.id])
     asked = frozen.vote_of(frozen.await_vote(epoch))
-    stored = frozen.quorum_state()
+    arrived, file = arrival_ms(frozen.bench, asked), frozen.quorum_state_file()
+    stored = stored_or_not(file)
     right = stored == Stored(-1, epoch + 1, frozen.id) and candidate_epoch(asked) == epoch + 1
-    yield held_if(right, detail=f"{say(asked)}; {say(stored)}", case="stored-first")
+    yield from durable_if(right, file, arrived, detail=f"{say(asked)}: it has {say(stored)}", case="stored-first")
     position = LogEnd(asked.partition["last_offset_epoch"], asked.partition["last_offset"])
     own = {asked.partition.get("candidate_id"), asked.partition.get("replica_id")} & {frozen.id}
     honest = position == LogEnd(epoch, start + count) and asked.body["cluster_id"] == frozen.cluster_id and own

@@ -3,6 +3,7 @@
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS
 from history.readings import Received
@@ -89,6 +90,35 @@ def observers_commit_nothing(frozen: Frozen, count: int, first: int) -> Claims:
     seen = {observer.replica_id for observer in after.observers if observer.log_end_offset == end.offset + 1}
     yield premise(seen >= set(ids), f"{count} observers at the log end")
     yield held_if(after.high_watermark == -1 and all(a.high_watermark == -1 for a in answers), *answers, after)
+
+
+@probe(
+    "KIP595-HW-03", rig=FROZEN, cases=["known-watermark"], voter=VOTERS, count=integers(3, 6), first=integers(0, 900)
+)
+def observers_move_no_high_watermark(frozen: Frozen, voter: int, count: int, first: int) -> Claims:
+    """Observers that are ahead of all voters but the leader do not move the high watermark that one voter has reached."""
+    end = frozen.log_end()
+    epoch = frozen.lead()
+    reached = end.offset + 1
+    frozen.fetch_as(voter, epoch, LogEnd(epoch, reached))
+    known = describe(frozen)
+    yield premise(
+        known.high_watermark == reached, f"a known high watermark: {known}", promised=("KIP595-HW-02", "exact")
+    )
+    ahead = frozen.bench.eventually(lambda: _end_beyond(frozen, reached), f"a log that ends after {reached}")
+    ids = [GHOSTS.start + first + number for number in range(count)]
+    answers = [frozen.fetch_as(id, epoch, LogEnd(epoch, ahead)) for id in ids]
+    after = describe(frozen)
+    seen = {observer.replica_id for observer in after.observers if observer.log_end_offset == ahead}
+    yield premise(seen >= set(ids), f"{count} observers at {ahead}")
+    unmoved = after.high_watermark == reached and all(answer.high_watermark == reached for answer in answers)
+    yield held_if(unmoved, known, *answers, after)
+
+
+def _end_beyond(frozen: Frozen, offset: int) -> int | None:
+    """Return the leader's log end once it is beyond an offset."""
+    end = own_end(frozen.id, describe(frozen))
+    return end if end > offset else None
 
 
 @probe(

@@ -5,10 +5,12 @@ from hypothesis.strategies import sampled_from
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum.quorum import leader_in
+from conformance.rigs.quorum.quorum import leader_in, stored_or_not
 from fixtures.wire import WireError
 from history.due import STARTS_WITHIN
+from history.readings import File
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA
@@ -18,12 +20,14 @@ from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far
 CANDIDATES = sampled_from(PEERS)
 
 
-def kill_and_restart(frozen: Frozen) -> None:
-    """Kill the voter, start it again, and wait until it answers."""
+def kill_and_restart(frozen: Frozen) -> File:
+    """Kill the voter, start it again, and wait until it answers. Return its quorum-state while it was down, since a start
+    writes the file again."""
     with frozen.bench.processes.down(frozen.name, role="voter"):
-        pass
+        left = frozen.quorum_state_file()
     what = f"{frozen.name} answering after its restart"
     frozen.bench.eventually(lambda: _answers(frozen), what, STARTS_WITHIN, due="node")
+    return left
 
 
 def _answers(frozen: Frozen) -> bool:
@@ -40,15 +44,12 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
-    kill_and_restart(frozen)
+    arrived, left = frozen.bench.now().unix_ms, kill_and_restart(frozen)
     yield premise(given.vote_granted, "a vote that was granted", promised=("KIP595-VOTE-02", "granted"))
-    stored = frozen.quorum_state()
-    yield held_if(
-        stored == Stored(-1, epoch, candidate),
-        given,
-        case="stored",
-        detail=f"after the kill its quorum-state has {say(stored)}",
-    )
+    before, stored = stored_or_not(left), frozen.quorum_state()
+    kept = before == stored == Stored(-1, epoch, candidate)
+    detail = f"the answer: it has {say(before)} while the voter is down, {say(stored)} after its restart"
+    yield from durable_if(kept, left, arrived, given, case="stored", detail=detail)
     refused = frozen.vote(other_peer(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
     free = refused.error is Error.NONE and leader_in(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
     yield held_if(free, given, refused, case="other-candidate")

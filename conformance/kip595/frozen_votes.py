@@ -7,8 +7,9 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
+from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import leader_in
+from conformance.rigs.quorum.quorum import leader_in, stored_or_not
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
@@ -41,12 +42,14 @@ def first_candidate_is_granted(
     key = {} if case == "version-0" else {"voter_id": frozen.id}
     version = 0 if case == "version-0" else frozen.version("Vote")
     answer = frozen.vote(candidate, epoch, log, version=version, **key)
-    stored = frozen.quorum_state()
+    arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
+    stored = stored_or_not(file)
     yield held_if(is_vote_in(answer, epoch, granted=True), answer)
     on_disk = stored == Stored(-1, epoch, candidate)
     yield held_if(on_disk and leader_in(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
-        yield held_if(on_disk, answer, row="KIP595-QS-02", case="vote", detail=f"its quorum-state has {say(stored)}")
+        detail = f"the answer: it has {say(stored)}"
+        yield from durable_if(on_disk, file, arrived, answer, row="KIP595-QS-02", case="vote", detail=detail)
         tidy = frozen.bench.read_file(frozen.name, "__cluster_metadata-0/quorum-state.tmp").content is None
         yield held_if(
             on_disk and tidy, answer, row="KIP595-QS-03", case="voted", detail=f"its quorum-state has {say(stored)}"
@@ -59,12 +62,14 @@ def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, 
     or vote."""
     epoch = epoch_before_vote(frozen) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
-    stored = frozen.quorum_state()
+    arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
+    stored = stored_or_not(file)
     adopted = stored == Stored(-1, epoch, -1)
     yield held_if(
         is_vote_in(answer, epoch, granted=False) and adopted, answer, detail=f"its quorum-state has {say(stored)}"
     )
-    yield held_if(adopted, answer, row="KIP595-QS-02", case="newer-epoch", detail=f"its quorum-state has {say(stored)}")
+    detail = f"the answer: it has {say(stored)}"
+    yield from durable_if(adopted, file, arrived, answer, row="KIP595-QS-02", case="newer-epoch", detail=detail)
 
 
 def epoch_before_vote(frozen: Frozen) -> int:
@@ -188,11 +193,25 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, b
     epoch = bring_into(frozen, case)
     before, known = frozen.quorum_state(), frozen.reported_leader()
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
-    standing = case != "candidate" or before == Stored(-1, epoch, frozen.id)
-    yield premise(standing, f"a candidate on disk: {say(before)}", promised=("KIP595-QS-03", "candidate"))
+    yield premise(
+        is_stored_as(frozen, case, before, known), f"a {case} on disk: {say(before)}", promised=("KIP595-QS-03", case)
+    )
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + beyond))
     refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
     yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
+
+
+def is_stored_as(frozen: Frozen, role: str, stored: Stored, known: LeaderAndEpoch) -> bool:
+    """True if the quorum-state is that of a voter in this role that reports this leader and epoch."""
+    epoch, own = known.leader_epoch, frozen.id
+    if role == "leader":
+        return stored == Stored(own, epoch, -1)
+    if role == "candidate":
+        return stored == Stored(-1, epoch, own)
+    if role == "prospective":
+        return stored.leader_epoch == epoch and stored.voted_id != own
+    led = known.leader_id in PEERS if role.startswith("follower") else known.leader_id == -1
+    return led and stored.leader == known and stored.voted_id != own
 
 
 def bring_into(frozen: Frozen, role: str) -> int:
@@ -222,6 +241,10 @@ def pre_vote_leaves_no_trace_in_its_epoch(frozen: Frozen, case: str, candidate: 
     )
 
 
+STORED_AS = {"candidate": ("KIP595-QS-03", "candidate"), "follower-fresh": ("KIP595-QS-03", "follower")}
+"""The row and case that promise how the disk shows a role; a prospective voter's and an unattached one's is up to the release."""
+
+
 @probe("KIP595-VOTE-18", rig=FROZEN, cases=["unattached", "prospective", "candidate", "follower-fresh"],
        candidate=CANDIDATES, longer=near_or_far(1000, 0), voted_before=sampled_from([True, False]))  # fmt: skip
 def waiting_roles_grant_a_pre_vote(
@@ -233,10 +256,17 @@ def waiting_roles_grant_a_pre_vote(
         vote = frozen.vote(other_peer(candidate), frozen.next_epoch(), end if voted_before else BEHIND)
         yield premise(vote.vote_granted is voted_before, "its vote given or free")
     elif case != "follower-fresh":
-        frozen.candidate() if case == "candidate" else frozen.make_candidate()
-    known = frozen.reported_leader()
+        asked = frozen.candidate() if case == "candidate" else frozen.make_candidate()
+        pre_vote = bool(asked.partition["pre_vote"])
+        yield premise(
+            pre_vote is (case == "prospective"), f"a {case}: {say(asked)}", promised=("KIP595-END-02", "version-1")
+        )
+    known, before = frozen.reported_leader(), frozen.quorum_state()
+    shown = is_stored_as(frozen, case, before, known)
+    yield premise(shown, f"a voter that is {case} on disk: {say(before)}, {say(known)}", promised=STORED_AS.get(case))
     behind = frozen.vote(candidate, known.leader_epoch, BEHIND, pre_vote=True)
     answer = frozen.vote(candidate, known.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
-    yield premise(frozen.reported_leader() == known, f"still {say(known)}")
+    same = frozen.reported_leader() == known and frozen.quorum_state() == before
+    yield premise(same, f"still {say(known)}", promised=("KIP595-VOTE-17", "equal-epoch"))
     right = answer.vote_granted and not behind.vote_granted
     yield held_if(right and answer.error is behind.error is Error.NONE, behind, answer)

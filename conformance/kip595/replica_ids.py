@@ -6,7 +6,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import landmarks, log_end, try_fetch
-from conformance.rigs.quorum.quorum import GHOSTS, QUORUM, Quorum
+from conformance.rigs.quorum.quorum import GHOSTS, QUORUM, EpochStart, Quorum
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, SnapshotPiece
@@ -72,15 +72,21 @@ SNAPSHOTS = {
 }
 
 
+def snapshot_id_at(log: list[EpochStart], offset: int) -> EpochAndOffset:
+    """Return the id that a snapshot up to an offset of the log would have: a quorum as young as this one has made none."""
+    end = max(1, offset)
+    return EpochAndOffset(next((line.epoch for line in reversed(log) if line.start < end), log[0].epoch), end)
+
+
 @probe("KIP595-FETCH-14", rig=QUORUM, cases=list(SNAPSHOTS), place=PLACES, older=versions_back(1))
 def snapshot_is_refused_by_name(quorum: Quorum, case: str, place: Place, older: int) -> Claims:
     """A FetchSnapshot for an unavailable snapshot is refused with the partition error that says why."""
-    wrong, offset = SNAPSHOTS[case], place.among(landmarks(quorum))
+    wrong, id = SNAPSHOTS[case], snapshot_id_at(quorum.epochs(), place.among(landmarks(quorum)))
     name = quorum.one("follower" if case == "not-leader" else "leader")
 
     def ask(settled: LeaderAndEpoch) -> SnapshotPiece:
         return quorum.client(name).fetch_snapshot(
-            EpochAndOffset(settled.leader_epoch, offset), topic=wrong.topic, cluster_id=quorum.cluster_id,
+            id, topic=wrong.topic, cluster_id=quorum.cluster_id,
             current_leader_epoch=settled.leader_epoch + wrong.ahead, version=quorum.version("FetchSnapshot", older),
         )  # fmt: skip
 

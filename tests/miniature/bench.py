@@ -9,6 +9,7 @@ from conformance.core.bench import Bench
 from conformance.core.cluster import Moment
 from conformance.core.faulting import Faults
 from fixtures.cluster.node import ClusterNode, NodeState
+from fixtures.cluster.storage import DatedFile
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer
 from fixtures.disk.checkpoint import EPOCHS
@@ -150,14 +151,14 @@ class MiniNode:
 
     # --- the disk
 
-    def read_file(self, path: str) -> bytes:
-        """Return the only file that exists: a partition's leader-epoch-checkpoint."""
+    def dated_file(self, path: str) -> DatedFile:
+        """Return the only file that exists: a partition's leader-epoch-checkpoint, written just now."""
         directory, _, file = path.rpartition("/")
         replica = self._replica(directory)
         lost = "checkpoint-not-written" in self._cluster.bugs
         if lost or replica is None or file != EPOCHS or not replica.log.epochs.entries:
             raise FileNotFoundError(path)
-        return epoch_file(replica.log.epochs.entries)
+        return DatedFile(epoch_file(replica.log.epochs.entries), self._cluster.unix_ms)
 
     def held(self, partition: str) -> HeldReplica:
         replica = self._replica(partition)

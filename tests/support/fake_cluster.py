@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.running.standing import Standing
 from fixtures.cluster.cpu import CpuTime
+from fixtures.cluster.storage import DatedFile
 from fixtures.cluster.topology import Member, Topology
 from fixtures.wire import NodeClient, Tap
 from fixtures.wire.calls import Reply
@@ -58,10 +59,10 @@ class FakeNode:
     def started_at(self) -> str:
         return f"start {self.starts}"
 
-    def read_file(self, path: str) -> bytes:
+    def dated_file(self, path: str) -> DatedFile:
         if path != "topic-0/leader-epoch-checkpoint":
             raise FileNotFoundError(path)
-        return b"0\n0\n"
+        return DatedFile(b"0\n0\n", 0)
 
 
 class FakeCluster:

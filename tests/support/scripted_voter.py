@@ -20,6 +20,7 @@ from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.judging.facts.quorum import QUORUM_STATE
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
+from fixtures.cluster.storage import DatedFile
 from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
 from fixtures.wire import NodeClient, Tap
@@ -63,11 +64,14 @@ class Voter:
         self.granted: set[int] = set()
         self.stands_at = float("inf")
         self.appends_at = float("inf")
+        self.fetches_at = 0.0
         self.flight: dict[int, Received] = {}
         self.inbox: list[Received] = []
         self.read: list[Received] = []
         self.numbers = self.turn = 0
         self.status, self.starts = "running", 1
+        self.stored, self.stored_at, self.writes_at = (-1, 0, -1), self.now, float("inf")
+        self.log_at = self.now
 
     # --- its log
 
@@ -81,7 +85,11 @@ class Voter:
         return self.log[-1].leader_epoch if self.log else 0
 
     def append(self, count: int) -> None:
-        self.log.append(no_ops(count, self.end, self.epoch))
+        self.take(no_ops(count, self.end, self.epoch))
+
+    def take(self, batch: NewBatch) -> None:
+        self.log.append(batch)
+        self.log_at = self.now + (0.1 if "log-written-late" in self.bugs else 0.0)
 
     def truncate(self, epoch: int, offset: int) -> None:
         """Drop whole batches, as the probes expect; a bug drops one more."""
@@ -99,9 +107,11 @@ class Voter:
         for peer, asked in list(self.flight.items()):
             if self.now - (asked.at - self.lag) >= TIMEOUT:
                 del self.flight[peer]
+        if self.now >= self.writes_at:
+            self.write()
         if self.now >= self.stands_at:
             self.stand()
-        if self.role == "follower" and not self.flight:
+        if self.role == "follower" and not self.flight and self.now >= self.fetches_at:
             # Ask peers in turn: a leader that does not answer may have a successor, which the other voter knows.
             self.send(self.leader if self.turn % 2 == 0 else sum(PEERS) - self.leader, "Fetch", self.fetch())
             self.turn += "asks-no-other" not in self.bugs
@@ -148,6 +158,7 @@ class Voter:
         self.granted, self.flight = set(), {}
         if role != "follower":
             self.high_watermark = -1
+        self.store()
 
     def adopt(self, epoch: int, leader: int) -> None:
         self.become("follower" if leader >= 0 else "unattached", epoch, leader)
@@ -183,16 +194,22 @@ class Voter:
         if fields.get("cluster_id", CLUSTER) not in (CLUSTER, None):
             if "foreign-epoch-adopted" in self.bugs:
                 self.become("unattached", self.epoch + 1)
-            return {"error_code": Error.INCONSISTENT_CLUSTER_ID, "topics": []}
+            if "foreign-end-elects" in self.bugs and api == "EndQuorumEpoch":
+                self.stands_at = self.now
+            if "foreign-fetch-resets" in self.bugs and api in ("Fetch", "FetchSnapshot"):
+                self.high_watermark, self.flight, self.role = -1, {}, "unattached"
+            return {"error_code": Error.INCONSISTENT_CLUSTER_ID, "topics": [], "responses": []}
         asked = fields["topics"][0]["partitions"][0]
         if api == "Fetch":
-            return self.served(asked, fields.get("replica_state", {}).get("replica_id", -1))
+            wait = fields.get("max_wait_ms", 0)
+            return self.served(asked, fields.get("replica_state", {}).get("replica_id", -1), wait)
         if api == "DescribeQuorum":
             return {"error_code": 0, "topics": [self.topic(self.described())]}
         kind = {"Vote": self.voting, "BeginQuorumEpoch": self.begun, "EndQuorumEpoch": self.ended}[api]
         error, more = kind(asked)
         if fields.get("voter_id", OWN) != OWN or "voter_directory_id" in asked:
             error, more, self.voted = Error.INVALID_VOTER_KEY, {}, -1
+        self.store()
         known = {"leader_id": self.leader, "leader_epoch": self.epoch}
         return {"error_code": 0, "topics": [self.topic({"error_code": error, **known, **more})], "node_endpoints": []}
 
@@ -202,7 +219,10 @@ class Voter:
 
     def voting(self, asked: dict[str, Any]) -> tuple[Error, dict[str, Any]]:
         candidate, epoch = asked["replica_id"], asked["replica_epoch"]
-        if asked["last_offset"] < 0 or candidate < 0:
+        last, may_equal = asked["last_offset_epoch"], bool(asked.get("pre_vote"))
+        if min(asked["last_offset"], last, candidate) < 0 or last > epoch or (last == epoch and not may_equal):
+            if "nonsense-elects-later" in self.bugs and epoch > self.epoch:
+                self.stands_at = self.now + 0.3
             return Error.INVALID_REQUEST, {"vote_granted": False}
         if epoch < self.epoch:
             return Error.FENCED_LEADER_EPOCH, {"vote_granted": False}
@@ -260,22 +280,38 @@ class Voter:
         observers = [{"replica_id": id, "log_end_offset": end} for id, end in self.observers.items()]
         return {"error_code": 0, **known, "current_voters": voters, "observers": observers}
 
-    def served(self, asked: dict[str, Any], replica: int) -> dict[str, Any]:
+    def refusal(self, asked: dict[str, Any], wait: int) -> Error:
+        epoch, last = asked["current_leader_epoch"], asked["last_fetched_epoch"]
+        if min(asked["fetch_offset"], last, wait) < 0 or last > epoch:
+            if "invalid-fetch-resets" in self.bugs:
+                self.flight, self.role = {}, "unattached"
+            return Error.INVALID_REQUEST
+        if epoch > self.epoch:
+            if "fetch-epoch-adopted-later" in self.bugs:
+                self.stands_at = self.now + 0.3
+            return Error.UNKNOWN_LEADER_EPOCH
+        known = Error.FENCED_LEADER_EPOCH if epoch < self.epoch else Error.NOT_LEADER_OR_FOLLOWER
+        return Error.NONE if self.role == "leader" and epoch == self.epoch else known
+
+    def served(self, asked: dict[str, Any], replica: int, wait: int) -> dict[str, Any]:
         partition: dict[str, Any] = {"partition_index": 0, "error_code": 0, "log_start_offset": 0, "records": b""}
         partition["current_leader"] = {"leader_id": self.leader, "leader_epoch": self.epoch}
-        if self.role != "leader":
-            partition["error_code"] = Error.NOT_LEADER_OR_FOLLOWER
+        if refused := self.refusal(asked, wait):
+            partition["error_code"] = refused
         else:
             (self.ends if replica in PEERS else self.observers)[replica] = asked["fetch_offset"]
             self.commit()
             after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
             partition["records"] = b"".join(encode_batch(one) for one in after)
-        partition["high_watermark"] = self.high_watermark
+        partition["high_watermark"] = -1 if refused else self.high_watermark
         return {"error_code": 0, "responses": [{"topic_id": UUID(int=1), "partitions": [partition]}]}
 
     def commit(self) -> None:
         ends = sorted([self.end, *self.ends.values()])
         reached = ends[0] if "hw-is-minimum" in self.bugs else ends[1]
+        if "observers-count" in self.bugs and self.high_watermark >= 0:
+            ends = sorted([*ends, *self.observers.values()])
+            reached = ends[len(ends) // 2]
         if reached > min(one.base_offset for one in self.log if one.leader_epoch == self.epoch):
             self.high_watermark = max(self.high_watermark, reached)
 
@@ -295,13 +331,15 @@ class Voter:
         known = part["current_leader"]
         if known["leader_epoch"] > self.epoch and "keeps-leader" not in self.bugs:
             self.adopt(known["leader_epoch"], known["leader_id"])
+        elif part["error_code"] == Error.BROKER_NOT_AVAILABLE and "never-backs-off" not in self.bugs:
+            self.fetches_at = self.now + 0.02
         elif part["error_code"] == Error.NONE:
             if "fetch-cancels-nothing" not in self.bugs:
                 self.stands_at = float("inf")
             if (diverging := part.get("diverging_epoch")) and "keeps-tail" not in self.bugs:
                 self.truncate(diverging["epoch"], diverging["end_offset"])
             for one in read_batches(part["records"]):
-                self.log.append(no_ops(len(one.records), one.base_offset, one.leader_epoch))
+                self.take(no_ops(len(one.records), one.base_offset, one.leader_epoch))
             self.high_watermark = max(self.high_watermark, part["high_watermark"])
 
     def voted_for(self, peer: int, part: dict[str, Any]) -> None:
@@ -325,20 +363,36 @@ class Voter:
 
     def start(self) -> None:
         self.status, self.starts = "running", self.starts + 1
+        self.writes_at = float("inf")
+        self.leader, self.epoch, self.voted = self.stored
         if "forgets-its-vote" in self.bugs:
             self.voted = -1
         led = self.leader == OWN
         self.become("resigned" if led else "unattached", self.epoch, OWN if led else -1, self.voted)
+        self.write()
 
-    def read_file(self, path: str) -> bytes:
+    def store(self) -> None:
+        """Write quorum-state now, or a while later if a bug delays that."""
+        if (self.leader, self.epoch, self.voted) != self.stored:
+            self.writes_at = self.now + 0.1
+            if "state-written-late" not in self.bugs:
+                self.write()
+
+    def write(self) -> None:
+        self.stored, self.stored_at = (self.leader, self.epoch, self.voted), self.now
+        self.writes_at = float("inf")
+
+    def dated_file(self, path: str) -> DatedFile:
+        if self.status == "running" and self.bugs & {"state-written-late", "log-written-late"}:
+            self.pass_time(self.now + 0.15)  # An engine takes its time, too.
         if path == SEGMENT:
-            return b"".join(encode_batch(one) for one in self.log)
+            return DatedFile(b"".join(encode_batch(one) for one in self.log), int(self.log_at * 1000))
         if path == "meta.properties":
-            return f"cluster.id={CLUSTER}\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n".encode()
+            return DatedFile(f"cluster.id={CLUSTER}\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n".encode(), 0)
         if path != QUORUM_STATE or "no-quorum-state" in self.bugs:
             raise FileNotFoundError(path)
-        state = {"leaderId": self.leader, "leaderEpoch": self.epoch, "votedId": self.voted}
-        return json.dumps(state).encode()
+        state = dict(zip(("leaderId", "leaderEpoch", "votedId"), self.stored, strict=True))
+        return DatedFile(json.dumps(state).encode(), int(self.stored_at * 1000))
 
 
 class VoterClient(NodeClient):

@@ -1,14 +1,15 @@
 """Waits bounded by a requirement, and the evidence that tells a busy machine from a node that waits too long.
 
-A busy machine makes a wait longer, never shorter. So the shortest of a few waits counts, and one that is too long is
-compared with a step just before it in which the same node has nothing to wait for.
+A busy machine makes a wait longer, never shorter. So the shortest of a few waits is judged and their median recorded. One
+that is too long is compared with a step just before it in which the same node has nothing to wait for.
 """
 
 from collections.abc import Callable
 from math import inf
+from statistics import median
 from typing import Any, NamedTuple
 
-from conformance.core.checks import Claim, excuse, held_if
+from conformance.core.checks import Claim, Claims, excuse, held_if, record_only
 from conformance.judging.excuses import NODE_SLOW, STARVED, Evidence
 from conformance.rigs.quorum.frozen import SOON
 from history.due import is_starved
@@ -30,12 +31,19 @@ class RequestWait(NamedTuple):
     late: float = 0.0
 
 
-def shortest_of(wait: Callable[[], RequestWait], enough: float) -> list[RequestWait]:
-    """Return up to TRIES waits, ending with the first that is shorter than `enough` milliseconds."""
-    waits: list[RequestWait] = []
-    while len(waits) < TRIES and not any(one.lasted < enough for one in waits):
-        waits.append(wait())
-    return waits
+def measure_waits(wait: Callable[[], RequestWait], enough: float) -> list[RequestWait]:
+    """Return the first wait if it is shorter than `enough` milliseconds, else TRIES waits, whose median says more."""
+    first = wait()
+    return [first] if first.lasted < enough else [first, *(wait() for _ in range(TRIES - 1))]
+
+
+def judge_waits(waits: list[RequestWait], share: float, *by: object, **more: Any) -> Claims:
+    """Observe the shortest wait as `bound_holds` does, and record the median, which also shows a voter that is late more
+    often than not."""
+    yield bound_holds(waits, share, *by, **more)
+    middle, number = median(one.lasted for one in waits), len(waits)
+    late = "late" if middle >= share + AT_ONCE else "in time"
+    yield record_only(*by, detail=f"{late}: the median of {number} waits is {middle:.0f} ms; due after {share:.0f} ms")
 
 
 def bound_holds(

@@ -19,7 +19,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.quorum import VOTER_KEYS_FROM
 from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due, is_starved
-from history.readings import Received
+from history.readings import File, Received
 from protocol.codes import Error
 from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA, METADATA_TOPIC, Listener, RaftAnswer, VoteAnswer
@@ -102,7 +102,10 @@ class Frozen:
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def quorum_state(self) -> Stored:
-        return stored_or_not(self.bench.read_file(self.name, QUORUM_STATE))
+        return stored_or_not(self.quorum_state_file())
+
+    def quorum_state_file(self) -> File:
+        return self.bench.read_file(self.name, QUORUM_STATE)
 
     def next_epoch(self, ahead: int = 1) -> int:
         return self.reported_leader().leader_epoch + ahead
@@ -120,12 +123,14 @@ class Frozen:
             leader, epoch, leader_endpoints=endpoints(leader, version), version=version, **more
         )
 
-    def end(self, leader: int, epoch: int, successors: list[int], *, version: int | None = None) -> RaftAnswer:
+    def end(
+        self, leader: int, epoch: int, successors: list[int], *, version: int | None = None, **more: Any
+    ) -> RaftAnswer:
         version = self.version("EndQuorumEpoch") if version is None else version
+        more.setdefault("cluster_id", self.cluster_id)
         return self.client.end_quorum_epoch(
-            leader, epoch, cluster_id=self.cluster_id, successors=successors,
-            leader_endpoints=endpoints(leader, version), version=version,
-        )  # fmt: skip
+            leader, epoch, successors=successors, leader_endpoints=endpoints(leader, version), version=version, **more
+        )
 
     def fetch_as(self, replica: int, epoch: int, log: LogEnd) -> FetchedPartition:
         """Fetch at this epoch as a replica whose log ends at `log`."""
@@ -310,8 +315,12 @@ class Frozen:
         return following
 
     def log_on_disk(self) -> tuple[Batch, ...]:
-        """Return the batches of the voter's log, which has a single segment."""
-        return read_batches(self.bench.read_file(self.name, SEGMENT).content)
+        """Return the batches of the voter's log."""
+        return read_batches(self.segment_file().content)
+
+    def segment_file(self) -> File:
+        """Return the single segment of the voter's log."""
+        return self.bench.read_file(self.name, SEGMENT)
 
     def log_end(self) -> LogEnd:
         """Return the log end as the voter reports it to a new leader."""

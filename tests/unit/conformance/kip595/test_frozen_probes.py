@@ -56,13 +56,33 @@ BUGS = {
     "leader-keeps-vote": {("KIP595-QS-03", "leader")},
     "epoch-not-raised": {("KIP595-VOTE-14", "stored-first")},
     "hw-is-minimum": {("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
+    "observers-count": {("KIP595-HW-03", "known-watermark")},
     "truncates-too-much": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
     "keeps-tail": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
+    "never-backs-off": {("KIP595-FETCH-13", "not-available")},
     "begin-resets": {("KIP595-BEGIN-04", "repeat")},
     "late-end-elects": {("KIP595-END-01", "older-epoch")},
     "grants-outsiders": {("KIP595-VOTE-09", "outsider")},
     "fetch-cancels-nothing": {("KIP595-END-03", "fetch-cancels")},
-    "foreign-epoch-adopted": {("KIP595-API-03", "vote"), ("KIP595-API-03", "begin")},
+    "foreign-epoch-adopted": {
+        ("KIP595-API-03", api) for api in ("vote", "begin", "end", "fetch", "fetch-snapshot")
+    },
+    "foreign-end-elects": {("KIP595-API-03", "end")},
+    "foreign-fetch-resets": {("KIP595-API-03", "fetch"), ("KIP595-API-03", "fetch-snapshot")},
+    "nonsense-elects-later": {
+        ("KIP595-VOTE-07", "offset-negative"), ("KIP595-VOTE-07", "epoch-negative"), ("KIP595-VOTE-07", "epoch-not-below"),
+        ("KIP595-VOTE-07", "pre-vote-above"), ("KIP595-VOTE-08", "vote"),
+    },
+    "fetch-epoch-adopted-later": {("KIP595-FETCH-01", "newer-epoch")},
+    "invalid-fetch-resets": {
+        ("KIP595-FETCH-02", "offset-negative"), ("KIP595-FETCH-02", "epoch-negative"), ("KIP595-FETCH-02", "epoch-above"),
+        ("KIP595-FETCH-02", "wait-negative"),
+    },
+    "state-written-late": {
+        ("KIP595-QS-02", "vote"), ("KIP595-QS-02", "begin"), ("KIP595-QS-02", "newer-epoch"), ("KIP595-VOTE-14", "stored-first"),
+        ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
+    },
+    "log-written-late": {("KIP595-FETCH-10", "position")},
     "forgets-its-vote": {
         ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
     },

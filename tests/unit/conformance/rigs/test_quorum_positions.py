@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.checks import Check, all_checks
-from conformance.kip595.fetch import _diverging_position
+from conformance.kip595.fetch import diverging_position
 from conformance.rigs.quorum.quorum import EpochStart, skipped_epochs
 from conformance.running.probe.run import draw_inputs
+from strategies.inputs import PLACES, Place
 
 
 @st.composite
@@ -24,20 +27,20 @@ def logs(draw: st.DrawFn) -> list[EpochStart]:
     return log
 
 
-@given(logs(), st.integers(0, 1000), st.integers(0, 3))
-def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart], offset: int, between: int) -> None:
+@given(logs(), PLACES)
+def test_an_unknown_epoch_is_one_that_the_log_does_not_have(log: list[EpochStart], place: Place) -> None:
     """The first two epochs may lie side by side while later ones have a gap between them."""
-    _, epoch = _diverging_position(log, "epoch-unknown", offset, between)
+    _, epoch = diverging_position(log, "epoch-unknown", place, [line.start for line in log])
     if skipped_epochs(log):
         assert epoch not in {line.epoch for line in log}
         assert log[0].epoch < epoch < log[-1].epoch
 
 
-@given(logs(), st.integers(0, 1000))
-def test_an_epoch_s_end_is_passed_by_an_offset_beyond_it(log: list[EpochStart], wanted: int) -> None:
-    offset, epoch = _diverging_position(log, "past-epoch-end", wanted, 0)
-    assert (epoch, offset > log[1].start) == (log[0].epoch, True)
-    assert offset == wanted or wanted <= log[1].start
+@given(logs(), PLACES)
+def test_an_epoch_s_end_is_passed_by_an_offset_beyond_it(log: list[EpochStart], place: Place) -> None:
+    offset, epoch = diverging_position(log, "past-epoch-end", place, [line.start for line in log])
+    [end] = [later.start for line, later in pairwise(log) if line.epoch == epoch]
+    assert offset > end
 
 
 POSITIONED = [
