@@ -77,6 +77,17 @@ def test_a_voter_that_repeats_its_fetch_at_once_keeps_its_tail() -> None:
     assert (len(voter.answered), voter.bench.excuses) == (1, [])
 
 
+@pytest.mark.parametrize(("late", "end"), [(0.149, HERE), (0.151, THERE)])
+def test_a_kit_that_woke_late_does_not_know_when_two_fetches_came(
+    late: float, end: LogEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read both at the same moment: seen on a host without CPU to spare."""
+    voter = Voter(HERE, THERE)
+    voter.fetches = [msgspec.structs.replace(one, at=0.0) for one in voter.fetches]
+    monkeypatch.setattr(voter.bench.wait, "seconds_late", lambda _: late)
+    assert after_divergence(voter) == end
+
+
 def test_a_voter_that_gives_up_each_time_is_not_answered_forever() -> None:
     voter = Voter(*[HERE] * 99)
     assert after_divergence(voter) == HERE
