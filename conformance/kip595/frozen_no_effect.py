@@ -7,8 +7,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.judging.facts.quorum import Stored
-from conformance.kip595.votes import NONSENSE
-from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.candidates import NONSENSE, other_peer
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
 from conformance.rigs.quorum.quorum import FAR
 from history.readings import Received

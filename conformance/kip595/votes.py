@@ -1,12 +1,13 @@
 """Vote requests that a settled quorum refuses (KIP-595, KIP-853, KIP-996)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.rigs.quorum.candidates import NONSENSE
 from conformance.rigs.quorum.fetching import landmarks, log_end
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Role, Tried, leader_in
 from protocol.codes import Error
@@ -66,16 +67,6 @@ def older_candidate_epoch_is_fenced(quorum: Quorum, case: str, member: int, back
     version = quorum.version("Vote", older, PRE_VOTE_FROM if pre_vote else 0)
     tried = try_vote(quorum, quorum.any(member), -back, pre_vote=pre_vote, version=version)
     yield held_if(is_refusal(tried, Error.FENCED_LEADER_EPOCH), tried.answer)
-
-
-NONSENSE: Mapping[str, Callable[[int, int], int]] = {
-    "offset-negative": lambda epoch, by: 0,
-    "epoch-negative": lambda epoch, by: -by,
-    "epoch-not-below": lambda epoch, by: epoch + by - 1,
-    "pre-vote-above": lambda epoch, by: epoch + by,
-}
-"""Functions from the candidate's epoch to an impossible last epoch of its log: for a Vote it must be lower, for a
-pre-vote at most equal."""
 
 
 @probe("KIP595-VOTE-07", rig=QUORUM, cases=list(NONSENSE),

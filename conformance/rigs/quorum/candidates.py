@@ -1,5 +1,7 @@
 """Candidates for a frozen voter to choose from."""
 
+from collections.abc import Callable, Mapping
+
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
 
 BEHIND = LogEnd(0, 0)
@@ -9,3 +11,13 @@ BEHIND = LogEnd(0, 0)
 def other_peer(peer: int) -> int:
     """Return the id of the other of the two peers."""
     return next(id for id in PEERS if id != peer)
+
+
+NONSENSE: Mapping[str, Callable[[int, int], int]] = {
+    "offset-negative": lambda epoch, by: 0,
+    "epoch-negative": lambda epoch, by: -by,
+    "epoch-not-below": lambda epoch, by: epoch + by - 1,
+    "pre-vote-above": lambda epoch, by: epoch + by,
+}
+"""Functions from the candidate's epoch to an impossible last epoch of its log: for a Vote it must be lower, for a
+pre-vote at most equal."""

@@ -1,6 +1,6 @@
-"""What a voter has on disk before it answers or asks, by the modification times of its files.
+"""Files that a voter writes before it answers or asks, by their modification times.
 
-These are the kernel's times, as the kit's own: they may be a few milliseconds behind, and are never ahead.
+The times are the kernel's, as the kit's own: they may be a few milliseconds behind, and are never ahead.
 """
 
 from conformance.core.bench import Bench

@@ -1,4 +1,4 @@
-"""What a file's modification time shows about an answer, or a request, that came before or after it."""
+"""A file's modification time beside the arrival of an answer or a request."""
 
 from __future__ import annotations
 
