@@ -10,6 +10,7 @@ from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.log.partition import PartitionData, new_partition
+from conformance.rigs.quorum.frozen import OUTSIDER
 from conformance.rigs.quorum.quorum import (
     FAR,
     ControllerCondition,
@@ -68,7 +69,10 @@ class Isolated:
             return None
 
     def ask_resigned(self, name: str) -> ResignedVoter | None:
-        """Ask the controller for its vote in the epoch that it led; None if it does not know itself as that leader any more."""
+        """Ask the controller for its vote in the epoch that it led; None if it does not know itself as that leader any more.
+
+        The candidate is no voter, so that no request is forged in a real voter's name.
+        """
         quorum = Quorum(self.bench, QuorumData(cluster_id_of(self.bench)))
         before = quorum.condition(name)
         led, epoch = before.reported.leader_id == self.bench.id_of(name), before.reported.leader_epoch
@@ -81,7 +85,7 @@ class Isolated:
 
     def _vote_of(self, quorum: Quorum, name: str, epoch: int, log_epoch: int, **more: Any) -> VoteAnswer:
         return quorum.client(name).vote(
-            quorum.peer_of(name), epoch, last_offset=FAR, last_offset_epoch=log_epoch, cluster_id=quorum.cluster_id, **more
+            OUTSIDER, epoch, last_offset=FAR, last_offset_epoch=log_epoch, cluster_id=quorum.cluster_id, **more
         )  # fmt: skip
 
 
@@ -171,6 +175,8 @@ def promises_nothing(isolated: Isolated, leader: str) -> Claims:
 def resigned_keeps_its_vote(asked: ResignedVoter) -> Claims:
     """Judge the answers of a resigned leader, as its quorum-state shows it; yield no claim if it left its epoch meanwhile."""
     known = asked.before.reported
+    if asked.vote.error is Error.INCONSISTENT_VOTER_SET:  # up to 3.7: see KIP595-VOTE-09
+        return
     if asked.after.reported != known or asked.before.stored != Stored(known.leader_id, known.leader_epoch, -1):
         return
     refused = asked.vote.error is Error.NONE and not asked.vote.vote_granted and leader_in(asked.vote) == known

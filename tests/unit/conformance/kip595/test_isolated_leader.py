@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import cast
 
+import msgspec
 import pytest
 
 from conformance.core.checks import Claim, ObservationClaim
@@ -142,6 +143,11 @@ def test_a_resigned_leader_refuses_a_vote_and_grants_a_pre_vote() -> None:
     assert votes(False, True) == ["KIP595-VOTE-11 held", "KIP595-VOTE-18 held"]
     assert votes(False, None) == ["KIP595-VOTE-11 held"]
     assert votes(True, False) == ["KIP595-VOTE-11 violated", "KIP595-VOTE-18 violated"]
+
+
+def test_a_release_that_knows_no_candidate_but_voters_shows_nothing() -> None:
+    refused = msgspec.structs.replace(answer(False), error=Error.INCONSISTENT_VOTER_SET)
+    assert list(resigned_keeps_its_vote(ResignedVoter(RESIGNED, refused, None, RESIGNED))) == []
 
 
 def test_a_vote_on_its_disk_is_a_trace() -> None:
