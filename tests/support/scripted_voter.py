@@ -391,7 +391,7 @@ class Voter:
             return DatedFile(f"cluster.id={CLUSTER}\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n".encode(), 0)
         if path != QUORUM_STATE or "no-quorum-state" in self.bugs:
             raise FileNotFoundError(path)
-        state = dict(zip(("leaderId", "leaderEpoch", "votedId"), self.stored, strict=True))
+        state = {"data_version": 0, **dict(zip(("leaderId", "leaderEpoch", "votedId"), self.stored, strict=True))}
         return DatedFile(json.dumps(state).encode(), int(self.stored_at * 1000))
 
 
