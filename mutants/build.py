@@ -11,8 +11,8 @@ from filelock import FileLock
 
 from fixtures.engine import connect
 from fixtures.images import Image, from_image, layers
-from fixtures.paths import cache_dir
 from fixtures.runs import Progress, discard_progress
+from history.paths import cache_dir
 from mutants import mutant
 from protocol.errors import KitError
 

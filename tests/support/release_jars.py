@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from fixtures.paths import cache_dir
+from history.paths import cache_dir
 
 UTF8, CLASS = 1, 7
 TWO_SLOTS = (5, 6)

@@ -11,8 +11,8 @@ from filelock import FileLock
 
 from conformance.catalogue.applicability import in_range
 from fixtures.images import maven
-from fixtures.paths import cache_dir
 from fixtures.runs import discard_progress
+from history.paths import cache_dir
 from mutants import Mutant, UnknownMutant, all_mutants, mutant
 from mutants.build import SOURCES, AgentNotBuilt, build_agent
 
