@@ -97,10 +97,11 @@ def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
 
 @benchmarks.command("small-merges")
 @out
+@click.option("--beside", metavar="CHECKOUT", type=PATH, help="another checkout, which merges the same in turn")
 @click.option("--rounds", metavar="N", type=COUNT, default=3, help="default: 3")
-def small_merges(out: Path | None, rounds: int) -> None:
+def small_merges(out: Path | None, beside: Path | None, rounds: int) -> None:
     """Compare a merge of two columns in smoke with an empty Spark session."""
-    print(merges.table(merges.measure(out and out / "shards", rounds, _print_progress)))
+    print(merges.table(merges.measure(out and out / "shards", beside, rounds, _print_progress)))
 
 
 @benchmarks.command()

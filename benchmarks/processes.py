@@ -27,11 +27,11 @@ class RunCost(msgspec.Struct, frozen=True, kw_only=True):
     output: str
 
 
-def watch_run(*command: str | Path) -> RunCost:
-    """Run the command in the checkout to its end."""
+def watch_run(*command: str | Path, checkout: Path = ROOT) -> RunCost:
+    """Run the command in a checkout to its end."""
     began = time.monotonic()
     process = subprocess.Popen(
-        [str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(part) for part in command], cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     watch = _Watch(process.pid)
     output, _ = process.communicate()
