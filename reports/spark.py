@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from reports.class_archive import archive_flags
 from reports.errors import SparkMissing
 
 _SETTINGS = {
@@ -95,7 +96,7 @@ def _session_settings(small: bool) -> dict[str, str]:
     settings = _SETTINGS | (_SMALL if small else {})
     if _is_submitted():
         return settings
-    flags = f"{_FLAGS} {_SMALL_FLAGS if small else _LARGE_FLAGS}"
+    flags = f"{_FLAGS} {_SMALL_FLAGS if small else _LARGE_FLAGS} {archive_flags()}"
     here = {"spark.driver.extraJavaOptions": flags, "spark.executorEnv.PYTHONPATH": str(_CODE)}
     return settings | _LOCAL | here | ({} if small else _LARGE)
 
