@@ -1,12 +1,12 @@
 """The merge, from shards to all output."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from conformance.catalogue import Catalogue
@@ -30,6 +30,7 @@ from reports.pool import cells
 from reports.pool.counts import sum_lines
 from reports.pool.shape import spark_schema
 from reports.rows import collect_rows
+from reports.sql import table_of_texts
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +62,12 @@ def merge(
     deviations: Sequence[Deviation],
     parquet: Path | None = None,
     archive: str = "",
+    present: Callable[[Merged], None] = lambda merged: None,
 ) -> Merged:
     """Merge all shards below `folder` into a matrix; write its tables to `parquet` too, if that is given.
 
-    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs.
+    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs. `present` is called
+    with the result while Spark may still be writing.
     Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
     """
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
@@ -88,8 +91,9 @@ def merge(
             assembled = assemble_insights(insights, matrix.kafka_versions)
             if parquet:
                 _write_results(found.pooled.cases, matrix, order, assembled, parquet)
-        spark_tables.alike.unpersist()
-    return Merged(matrix=matrix, insights=assembled, filed=filed)
+            merged = Merged(matrix=matrix, insights=assembled, filed=filed)
+            present(merged)
+    return merged
 
 
 def _judge_runs_alone(
@@ -123,28 +127,20 @@ class _Tables:
         catalogue: Catalogue,
         deviations: Sequence[Deviation] = (),
     ) -> None:
-        shards = spark.createDataFrame(sorted(intake.shards.items()), "shard string, kafka_version string")
+        shards = table_of_texts(spark, sorted(intake.shards.items()), "shard", "kafka_version")
         changed = intake.outdated
-        outdated = spark.createDataFrame(changed, "shard string, requirement string") if changed else None
-        self.observations = cells.observations(cells.usable_lines(distinct.lines, shards), outdated)
-        self.alike = coalesce_to_cores(cells.join_alike(self.observations)).persist()
-        usable = cells.usable_lines(distinct.few, shards)
+        self._outdated = table_of_texts(spark, changed, "shard", "requirement") if changed else None
+        self.observations = cells.observations(cells.usable_lines(distinct.lines, shards), self._outdated)
+        self._few = cells.usable_lines(distinct.few, shards)
         self._applicable = _applicable_cases(intake, catalogue)
-        broken = cells.observations(usable, outdated)
-        self._small = {
-            "decided": cells.count_results(self.alike),
-            "distinct": cells.distinct(self.alike, {row.id: row.incidental for row in catalogue if row.incidental}),
-            "wavers": cells.wavers(self.alike),
-            "wavering": cells.wavering(self.alike),
-            "paths": cells.paths(self.alike),
-            "violations": cells.violations(broken),
-            "ways": cells.distinct_violations(broken, deviations),
-            "sums": sum_lines(usable, outdated),
-        }
+        self._incidental = {row.id: row.incidental for row in catalogue if row.incidental}
+        self._deviations = deviations
 
     def collect(self) -> _Found:
         """Collect the small tables in one job. None of them grows with the number of observations."""
-        found = collect_rows(self._small)
+        alike = coalesce_to_cores(cells.join_alike(self.observations)).persist()
+        found = collect_rows(self._small_tables(alike))
+        alike.unpersist()
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
         cases = tables.cases(decided, found["distinct"], found["wavers"], sums)
         pooled = Pooled(
@@ -165,6 +161,19 @@ class _Tables:
             "spent": tables.spent_by_check(sums),
         }
         return _Found(pooled, insights)
+
+    def _small_tables(self, alike: DataFrame) -> dict[str, DataFrame]:
+        broken = cells.observations(self._few, self._outdated)
+        return {
+            "decided": cells.count_results(alike),
+            "distinct": cells.distinct(alike, self._incidental),
+            "wavers": cells.wavers(alike),
+            "wavering": cells.wavering(alike),
+            "paths": cells.paths(alike),
+            "violations": cells.violations(broken),
+            "ways": cells.distinct_violations(broken, self._deviations),
+            "sums": sum_lines(self._few, self._outdated),
+        }
 
     def write(self, folder: Path) -> None:
         # Partitioned as read: a task has lines of one or two shards. Grouping by column would shuffle them again.

@@ -32,6 +32,7 @@ from reports.archive.lines import LINES, PARTITIONS
 from reports.errors import ReportError
 from reports.hadoop import HadoopFolder
 from reports.matrix import Matrix
+from reports.sql import table_of_texts
 
 _LINE = ["run", "shard", "n", "digest"]
 _STAGED = re.compile(
@@ -101,7 +102,7 @@ def archive(
         _stage_refused(spark, uri, lines, runs, folder.uri(f"{staging}/quarantine"))
         if batches:
             _sweep_leftovers(spark, uri, folder, {batch.run for batch in batches}, days)
-            named = spark.createDataFrame([(batch.run, batch.batch) for batch in batches], "run string, batch string")
+            named = table_of_texts(spark, [(batch.run, batch.batch) for batch in batches], "run", "batch")
             new = offered if known is None else offered.join(known, _LINE, "left_anti")
             owned = new.join(F.broadcast(named), "run")
             for name in LINES:
@@ -118,7 +119,7 @@ def archive(
 def _shards_table(spark: SparkSession, runs: Intake) -> DataFrame:
     """Return a table of shards: shard, run, run_date and kafka_version."""
     rows = [(header.shard, header.run, header.column.label) for column in runs.columns for header in column.headers]
-    return archived_lines.with_run_date(spark.createDataFrame(rows, "shard string, run string, kafka_version string"))
+    return archived_lines.with_run_date(table_of_texts(spark, rows, "shard", "run", "kafka_version"))
 
 
 def _lines_of_runs(spark: SparkSession, uri: str, shards: DataFrame, days: Collection[str]) -> DataFrame:

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conformance.catalogue import shipped_rows
@@ -26,24 +26,35 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     Returns 0, whatever the matrix says. Raises ReportError and CatalogueError.
     """
     known = read_compared(Path(baseline)) if baseline else None
-    merged = _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master)
-    write_texts(merged.matrix, merged.insights, out, known)
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
-    index = write_site(merged, shipped_rows(), out, beside)
+
+    def present(merged: Merged) -> None:
+        write_texts(merged.matrix, merged.insights, out, known)
+        write_site(merged, shipped_rows(), out, beside)
+
+    merged = _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master, present)
     terminal.show(merged.matrix, sys.stdout)
     for filed in merged.filed:
         if filed.outcome == "kept":
             print(f"note: {filed}", file=sys.stderr)
-    print(index)
+    print(out / "index.html")
     return EXIT_SATISFIED
 
 
-def _merge_in_session(shards: str, out: Path, archive: str, deviations: Sequence[Deviation], master: str) -> Merged:
-    catalogue = shipped_rows()
+def _merge_in_session(
+    shards: str,
+    out: Path,
+    archive: str,
+    deviations: Sequence[Deviation],
+    master: str,
+    present: Callable[[Merged], None],
+) -> Merged:
     _make_folder(out)
     with spark_session(master, small=_bytes_of_shards(shards) < _SMALL_BYTES) as spark:
-        return merge(spark, shards, catalogue, deviations, out / "parquet", archive=_folder_uri(archive))
+        return merge(
+            spark, shards, shipped_rows(), deviations, out / "parquet", archive=_folder_uri(archive), present=present
+        )
 
 
 def _folder_uri(folder: str) -> str:

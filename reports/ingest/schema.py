@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from history.shards import AnyShardLine
+from reports.sql import string_literal
 
 UNREADABLE = "unreadable"
 """The column for a line that is not JSON or has a field of another type (`columnNameOfCorruptRecord`)."""
@@ -80,12 +81,6 @@ def _has_all(kind: inspect.StructType) -> str:
         if isinstance(field.type, inspect.LiteralType):
             conditions.append(f"`{field.encode_name}` IN ({', '.join(map(string_literal, field.type.values))})")
     return " AND ".join(conditions)
-
-
-def string_literal(value: Any) -> str:
-    """Return a value as a string literal of SQL."""
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def struct_of_line(line: type[msgspec.Struct]) -> inspect.StructType:

@@ -22,15 +22,15 @@ _GLUED = '}{"type":"'
 
 def classify(lines: DataFrame) -> DataFrame:
     """Add `whole` and `foreign` (a header's schema if not ours, else null); read the shard and label of torn lines."""
-    is_foreign = (F.col("type") == "header") & (F.col("schema") != SCHEMA)
-    return (
-        lines.withColumn("foreign", F.when(is_foreign, F.col("schema")))
-        .withColumn(
-            "whole",
-            is_whole() & F.col("foreign").isNull() & (F.length("shard") > 0) & (F.col("n") >= 0) & _is_one_line(),
-        )
-        .withColumn("column_label", F.coalesce("column.label", _label_of_torn()))
-        .withColumn("shard", F.coalesce("shard", F.regexp_extract("text", _SHARD, 1)))
+    foreign = F.when((F.col("type") == "header") & (F.col("schema") != SCHEMA), F.col("schema"))
+    named = (F.length("shard") > 0) & (F.col("n") >= 0)
+    return lines.withColumns(
+        {
+            "foreign": foreign,
+            "whole": is_whole() & foreign.isNull() & named & _is_one_line(),
+            "column_label": F.coalesce("column.label", _label_of_torn()),
+            "shard": F.coalesce("shard", F.regexp_extract("text", _SHARD, 1)),
+        }
     )
 
 

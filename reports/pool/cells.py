@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 
 from conformance.catalogue.deviations import Deviation
 from history.observations import KEEPS
-from reports.ingest.schema import string_literal
 from reports.insights import Wavering
 from reports.matrix import WAYS
 from reports.pool.shape import as_map, shape_as
+from reports.sql import string_literal
 
 CELL = ("kafka_version", "requirement")
 

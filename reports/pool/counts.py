@@ -9,8 +9,8 @@ from itertools import zip_longest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from reports.ingest.schema import string_literal
 from reports.pool.cells import Outdated, drop_outdated
+from reports.sql import string_literal
 
 OUTCOME, FAULT, MET, PREMISE, EXCUSE = "outcome", "fault", "met", "premise", "excuse"
 """The entries of examples: outcomes and faults by cell, faults by column, then premises and excuses."""

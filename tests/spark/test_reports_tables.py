@@ -30,6 +30,7 @@ from reports.pool.cells import observations as observed
 from reports.pool.counts import sum_lines
 from reports.pool.shape import spark_schema
 from reports.spark import spark_session
+from reports.sql import table_of_texts
 from tests.support.sample_matrix import known_deviation
 
 pytestmark = pytest.mark.spark
@@ -56,6 +57,13 @@ def _rows(table: DataFrame, struct: type[Any]) -> list[Any]:
 
 def _named(struct: type[Any]) -> list[str]:
     return [name for name, known in TABLES.items() if known is struct]
+
+
+def test_a_table_of_texts_has_them_as_they_are_and_is_part_of_the_plan(spark: SparkSession) -> None:
+    given = [("it's", "a \\ b"), ("${env:HOME}", "$"), ("4.3.1@é\n", "")]
+    table = table_of_texts(spark, given, "shard", "kafka_version")
+    assert sorted(map(tuple, table.collect())) == sorted(given)
+    assert table.isLocal()
 
 
 # Ways in which a cell is broken
