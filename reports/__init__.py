@@ -8,7 +8,7 @@ runs on all cores of this machine (`local[*]`). `spark-submit` does the same on 
     spark-submit --py-files kit.zip reports/__main__.py --in DIR/shards --out DIR/matrix
 
 (or with `PYTHONPATH` set to the checkout in place of the zip). The driver needs the Python packages msgspec, jinja2,
-pyarrow and rich; executors run no Python.
+pyarrow and rich; executors run Python for `--archive` only.
 
 The flow of data: `ingest` makes a table of distinct whole lines with an explicit schema and sums up each shard;
 `conformance.judging.intake` decides on the driver which shards count and which columns get a mark; `pool` sums up

@@ -1,6 +1,7 @@
 """The Spark session: quiet, UTC, sized for small and large merges alike."""
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -75,7 +76,9 @@ def _start_java(conf: SparkConf) -> None:
     read_end, write_end = os.pipe()
     threading.Thread(target=_pass_on, args=(read_end,), daemon=True).start()
     try:
-        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": write_end}))
+        # It may outlive this process to write its archive of classes: a pipe behind stdout must not wait for that.
+        ends = {"stdout": subprocess.DEVNULL, "stderr": write_end}
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, ends))
     except PySparkRuntimeError as error:
         raise SparkMissing(
             f"Spark did not start: {error}. It needs Java 17 or newer: install openjdk-17-jre-headless "
