@@ -59,11 +59,13 @@ def _named(struct: type[Any]) -> list[str]:
     return [name for name, known in TABLES.items() if known is struct]
 
 
-def test_a_table_of_texts_has_them_as_they_are_and_is_part_of_the_plan(spark: SparkSession) -> None:
+def test_a_table_of_texts_has_them_as_they_are_and_takes_no_job(spark: SparkSession) -> None:
     given = [("it's", "a \\ b"), ("${env:HOME}", "$"), ("4.3.1@é\n", "")]
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup())
     table = table_of_texts(spark, given, "shard", "kafka_version")
     assert sorted(map(tuple, table.collect())) == sorted(given)
-    assert table.isLocal()
+    assert set(tracker.getJobIdsForGroup()) == before
 
 
 # Ways in which a cell is broken
