@@ -1,7 +1,7 @@
 """An archive of the classes that Spark loads, so that its next JVM need not read and verify them again.
 
 Half of a short session's time goes into some 15,000 classes. The first local session writes them to the kit's cache when its JVM
-ends, which nobody waits for; later sessions map them into memory. Java holds the archive against itself and the jars, and
+ends, after the command has; later sessions map them into memory. Java holds the archive against itself and the jars, and
 does without it where they differ.
 """
 
