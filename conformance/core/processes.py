@@ -29,7 +29,7 @@ class Processes:
 
     def __init__(self, tape: Tape, live: Callable[[], Cluster]) -> None:
         self._tape = tape
-        self._live = live
+        self._require_cluster = live
         self._broken: dict[str, ProcessFault] = {}
 
     @property
@@ -48,8 +48,8 @@ class Processes:
             self._inject(fault, name)
 
         def act() -> dict[str, NodeState]:
-            nodes = {name: self._live().node(name) for name in names}
-            self._live().run_in_parallel([partial(fault.act, nodes[name]) for name, fault in faults.items()])
+            nodes = {name: self._require_cluster().node(name) for name in names}
+            self._require_cluster().run_in_parallel([partial(fault.act, nodes[name]) for name, fault in faults.items()])
             return {name: node.state() for name, node in nodes.items()}
 
         states = self._tape.call("cluster", "crash", {"nodes": list(names)}, dict[str, NodeState], act)
@@ -63,7 +63,7 @@ class Processes:
 
     def terminate(self, name: str) -> ActionResult:
         """Begin a controlled shutdown without waiting for its end; `stop` waits for it."""
-        return self._record_action("terminate", name, lambda: self._live().node(name).terminate())
+        return self._record_action("terminate", name, lambda: self._require_cluster().node(name).terminate())
 
     def pause(self, name: str, role: str = "") -> ActionResult:
         """Freeze the node: its connections stay open, and nothing is answered."""
@@ -96,12 +96,12 @@ class Processes:
 
         Not for checks that are judged again by running them.
         """
-        return [name for name in names if self._live().node(name).state() != "running"]
+        return [name for name in names if self._require_cluster().node(name).state() != "running"]
 
     def _break(self, fault: ProcessFault, action: str, name: str) -> ActionResult:
         """Inject the fault into the named node, as a call `action` on the tape."""
         self._inject(fault, name)
-        done = self._record_action(action, name, lambda: fault.act(self._live().node(name)))
+        done = self._record_action(action, name, lambda: fault.act(self._require_cluster().node(name)))
         self._witness(fault, name, done.state)
         return done
 
@@ -118,7 +118,7 @@ class Processes:
         """Heal the node's recorded fault, else `usual`, the kind that an earlier example or shared rig leaves
         behind."""
         fault = self._broken.get(name, usual)
-        done = self._record_action(action, name, lambda: fault.undo(self._live().node(name)))
+        done = self._record_action(action, name, lambda: fault.undo(self._require_cluster().node(name)))
         if done.state != "running":
             raise KitError(f"{action} of {name} did not bring it back: the engine reports {done.state}")
         self._broken.pop(name, None)
@@ -128,7 +128,7 @@ class Processes:
     def _record_action(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:
         def act() -> ActionResult:
             do()
-            node = self._live().node(name)
+            node = self._require_cluster().node(name)
             return ActionResult(node.state(), node.started_at())
 
         return self._tape.call(name, action, {}, ActionResult, act)
