@@ -75,7 +75,7 @@ class StepExecutor(ABC, Generic[S]):
             return self._catch_unhealed(lambda: self.run(step))
         except (Unavailable, Stuck, Absent) as reason:
             self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
-            # Another fault that still stands may keep the cluster from doing its part.
+            # Another fault that is still active may keep the cluster from doing its part.
             if isinstance(reason, Stuck) and not self.standing:
                 self.bench.explain(reason)
             return None

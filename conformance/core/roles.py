@@ -34,7 +34,7 @@ class Roles:
         self._unheard: set[str] = set()
         """The brokers without an answer to FindCoordinator since the last fault: another try would take as long."""
         self._looked: dict[str, PartitionMetadata | None] | None = None
-        # Each view asks for the topics of all, so that each answer shows the judges all partitions.
+        # Each view requests the topics of all, so that each answer shows the judges all partitions.
         topics = [topic for topic, _ in partitions.values()]
         self._views = {
             on: PartitionView(bench, Topic(topic), index, beside=topics) for on, (topic, index) in partitions.items()

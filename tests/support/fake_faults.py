@@ -196,4 +196,4 @@ class FakeLog:
 
 
 def injector_of(target: FakeTarget, log: FakeLog | None = None) -> Injector:
-    return Injector(target, log)  # type: ignore[arg-type]  # all of a target that an injector asks for
+    return Injector(target, log)  # type: ignore[arg-type]  # all of a target that an injector uses

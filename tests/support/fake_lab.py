@@ -47,7 +47,7 @@ COLUMN = Column(
 
 
 def faults_on(tape: Tape) -> Faults:
-    return Faults(tape, FakeTarget())  # type: ignore[arg-type]  # all of a target that an injector asks for
+    return Faults(tape, FakeTarget())  # type: ignore[arg-type]  # all of a target that an injector uses
 
 
 class FakeWatch:

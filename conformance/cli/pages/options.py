@@ -52,7 +52,7 @@ def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
     yield from ("", f"{'#' * depth} {name.split()[-1]}", "", _paragraphs(command))
     if command.name in PASSING:
         return
-    # click keeps the help option of the first context that asks for it.
+    # click keeps the help option of the first context that requests it.
     with click.Context(command, info_name=name, **HELP) as context:
         yield from ("", "```text", _usage(context, name), "```")
         rows = [record for one in command.params if (record := _record(one, context))]

@@ -291,7 +291,7 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
         start = int(min(explained, read.log_start))
         return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
     if read.last >= 0 and not read.batches:
-        return range(0)  # a fetch that names what it fetched last may be told of nothing but its divergence
+        return range(0)  # a fetch with last_fetched_epoch may get only its divergence
     # An answer is cut where its bytes are enough, and a consumer of committed transactions sees no more than stable ones.
     stable = min(read.high_watermark, read.last_stable_offset) if read.last_stable_offset >= 0 else read.high_watermark
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
