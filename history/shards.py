@@ -94,7 +94,7 @@ class ObservationLine(ShardLine, frozen=True, kw_only=True, tag="observation"):
 
     @classmethod
     def of(cls, observation: Observation, **place: Any) -> ObservationLine:
-        """The line of an observation; `place` are the fields that it lacks."""
+        """Return the line of an observation; `place` has the fields that it lacks."""
         return cls(**msgspec.structs.asdict(observation), **place)
 
     @property
@@ -269,18 +269,18 @@ def refuse_older_header(line: bytes) -> None:
 
 
 def _shard_of(torn: bytes) -> str:
-    """The shard of a torn line, or an empty text if its beginning is lost."""
+    """Return the shard of a torn line, or an empty text if its beginning is lost."""
     found = _BEGINNING.match(torn)
     return found.group(1).decode(errors="replace") if found else ""
 
 
 def read_shards(folder: Path, run: str = "") -> Iterator[Shard]:
-    """All shards below `folder`, or those of a run, whose names begin with its id; in the order of their names."""
+    """Read all shards below `folder`, or those of a run, whose names begin with its id, in the order of their names."""
     return (read_shard(path) for path in sorted(folder.rglob(f"{run}-*.jsonl" if run else "*.jsonl")))
 
 
 def read_header(path: Path) -> Header | None:
-    """The first line of a file, if that is a header. Raises WrongSchema for one of an older schema."""
+    """Read the first line of a file, if it is a header. Raises WrongSchema for one of an older schema."""
     with path.open("rb") as file:
         text = file.readline()
         refuse_older_header(text)
@@ -292,5 +292,5 @@ def read_header(path: Path) -> Header | None:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a shard's line, as shipped in `history/shard.schema.json`."""
+    """Return the JSON Schema of a shard's line, as shipped in `history/shard.schema.json`."""
     return msgspec.json.schema(AnyShardLine)
