@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _wants_checks(config: pytest.Config) -> bool:
-    """Only a session that may collect checks needs an engine, images and a run."""
+    """True if the session may collect checks; only then it needs an engine, images and a run."""
     if any(getattr(config.option, name, None) for name in TELLING):
         return False
     places = [Path(arg.split("::")[0]).resolve() for arg in config.args]
@@ -96,7 +96,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def _module(path: Path) -> str:
-    """The dotted name of a file below this folder; empty for any other."""
+    """Return the dotted name of a file below this folder; empty for any other."""
     if not path.is_relative_to(HERE):
         return ""
     return ".".join(("conformance", *path.relative_to(HERE).with_suffix("").parts))
@@ -202,7 +202,7 @@ def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Also in a worker, which collects what all workers together run."""
+    """Note the checks to expect, also in a worker, which collects those of all workers."""
     if LISTING in session.config.stash:
         session.config.stash[LISTING].expects([item for item in session.items if isinstance(item, CheckItem)])
     if SESSION in session.config.stash:
