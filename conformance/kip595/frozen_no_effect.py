@@ -149,7 +149,7 @@ def foreign_cluster_moves_no_follower(frozen: Frozen, case: str, leader: int, ah
     yield held_if(held, seen.answer, detail=seen.text)
 
 
-@probe("KIP595-VOTE-07", rig=FROZEN, cases=list(NONSENSE), examples=2, leader=LEADERS, ahead=EPOCHS_AHEAD,
+@probe("KIP595-VOTE-07", rig=FROZEN, cases=list(NONSENSE), examples=2, smoke=False, leader=LEADERS, ahead=EPOCHS_AHEAD,
        by=near_or_far(1000))  # fmt: skip
 def impossible_log_position_moves_no_follower(frozen: Frozen, case: str, leader: int, ahead: int, by: int) -> Claims:
     """A follower that gets a Vote for an impossible log position, in whatever later epoch, goes on with the same fetch."""
@@ -164,7 +164,16 @@ def impossible_log_position_moves_no_follower(frozen: Frozen, case: str, leader:
     yield held_if(is_undisturbed(seen, Error.INVALID_REQUEST), seen.answer, detail=seen.text)
 
 
-@probe("KIP595-VOTE-08", rig=FROZEN, cases=["vote"], examples=2, leader=LEADERS, ahead=EPOCHS_AHEAD, id=NEGATIVE)
+@probe(
+    "KIP595-VOTE-08",
+    rig=FROZEN,
+    cases=["vote"],
+    examples=2,
+    smoke=False,
+    leader=LEADERS,
+    ahead=EPOCHS_AHEAD,
+    id=NEGATIVE,
+)
 def vote_for_no_candidate_moves_no_follower(frozen: Frozen, leader: int, ahead: int, id: int) -> Claims:
     """A follower that gets a Vote with a negative candidate id, in whatever later epoch, goes on with the same fetch."""
 
@@ -206,7 +215,7 @@ def refused_fetch(frozen: Frozen, leader: int, wrong: WrongFetch) -> Claim:
     return held_if(is_undisturbed(seen, wrong.error) and empty and named, answer, detail=seen.text)
 
 
-@probe("KIP595-FETCH-01", rig=FROZEN, examples=2, leader=LEADERS, by=EPOCHS_AHEAD)
+@probe("KIP595-FETCH-01", rig=FROZEN, examples=2, smoke=False, leader=LEADERS, by=EPOCHS_AHEAD)
 def fetch_in_any_epoch_moves_no_follower(frozen: Frozen, case: str, leader: int, by: int) -> Claims:
     """A follower that gets a fetch, in its own epoch, an earlier or whatever later one, goes on with the same fetch."""
     wrong = {
@@ -217,7 +226,7 @@ def fetch_in_any_epoch_moves_no_follower(frozen: Frozen, case: str, leader: int,
     yield refused_fetch(frozen, leader, wrong)
 
 
-@probe("KIP595-FETCH-02", rig=FROZEN, examples=2, leader=LEADERS, by=near_or_far(1000, 1))
+@probe("KIP595-FETCH-02", rig=FROZEN, examples=2, smoke=False, leader=LEADERS, by=near_or_far(1000, 1))
 def invalid_fetch_moves_no_follower(frozen: Frozen, case: str, leader: int, by: int) -> Claims:
     """A follower that gets a fetch with impossible arguments goes on with the same fetch."""
     invalid = Error.INVALID_REQUEST
