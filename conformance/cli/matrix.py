@@ -268,7 +268,7 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
     """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
-    list_items([*rest, *columns[0].selection], [*command, "-q"])
+    list_items(rest, columns[0].selection, [*command, "-q"])
 
 
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:

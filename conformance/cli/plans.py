@@ -39,7 +39,7 @@ def print_plans(
 ) -> int:
     """Print the plan of each column, as pytest forecasts it, and how long all of them take. `shared` are their options."""
     each = [*command, "-vvv", "-n", str(workers_a_column(len(columns), at_once))]
-    lines = {one.name: _forecast_lines(list_items([*shared, *one.options, *one.selection], each)) for one in columns}
+    lines = {one.name: _forecast_lines(list_items([*shared, *one.options], one.selection, each)) for one in columns}
     found = {name: read_forecast(own) for name, own in lines.items()}
     clocks = [0] * at_once
     for one in found.values():
@@ -59,11 +59,13 @@ def _forecast_lines(listed: str) -> list[str]:
     return [line for line in lines[lines.index(HEAD) :] if line and " collected" not in line]
 
 
-def list_items(options: Sequence[str], command: Sequence[str]) -> str:
-    """Return what pytest lists with these options. Raises WrongUse for options that it refuses."""
+def list_items(options: Sequence[str], selection: Sequence[str], command: Sequence[str]) -> str:
+    """Return what pytest lists for the selected column with these options. Raises WrongUse for options that it refuses."""
     if telling := [word for word in options if word.partition("=")[0] in TELLING]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
-    listed = subprocess.run([*command, "--collect-only", *options], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        [*command, "--collect-only", *options, *selection], capture_output=True, text=True, check=False
+    )
     if listed.returncode:
         output = (listed.stdout + listed.stderr).splitlines()[-12:]
         raise WrongUse("\n".join([f"pytest refuses {' '.join(options)!r}:", *output]))
