@@ -33,5 +33,5 @@ def test_the_replicas_follow_from_those_held(
     ("held", "change"), [((), "shrink"), ((1, 2, 3), "grow"), ((1, 2, 3), "swap"), ((1,), "shrink"), ((1,), "reorder")]
 )
 def test_what_is_not_possible_is_left_out(held: tuple[int, ...], change: Change) -> None:
-    with pytest.raises(Absent, match=rf"replicas .* of brokers \[1, 2, 3\] cannot {change}"):
+    with pytest.raises(Absent, match=rf"replicas .* of brokers 1, 2, 3 cannot {change}"):
         new_replicas(held, BROKERS, change, 0)
