@@ -21,6 +21,10 @@ def name_of(id: int) -> str:
     return f"controller-{id}" if id > 100 else f"broker-{id}"
 
 
+EMPTY = {"control": False, "records": [], "producer_id": -1, "producer_epoch": -1, "base_sequence": -1}
+"""A batch without the records that no judge of a quorum reads."""
+
+
 class QuorumHistory:
     """Every method adds an event, or a call and its answer; nodes are numbers, those below 100 are brokers."""
 
@@ -112,8 +116,9 @@ class QuorumHistory:
         answer = {
             "error_code": error,
             "high_watermark": watermark,
+            "log_start_offset": 0,
             "current_leader": {"leader_id": by if leader is None else leader, "leader_epoch": epoch},
-            "batches": [{"base_offset": f, "last_offset": e, "leader_epoch": n} for f, e, n in batches],
+            "batches": [EMPTY | {"base_offset": f, "last_offset": e, "leader_epoch": n} for f, e, n in batches],
             "diverging_epoch": diverging and {"epoch": diverging[0], "end_offset": diverging[1]},
         }
         return self.call(by, "fetch", ABOUT | asked, ABOUT | answer)
