@@ -1,8 +1,7 @@
 """The registry of what judges forgive: each excuse, permission, left-out fact and widened bound is one value here.
 
-A judge that cannot tell whether a row held yields an `Excuse` with one of these in place of a finding, and both are counted. So
-nothing is forgiven in silence. Each value names the evidence of the cluster, whom it is about, from when and until when it
-counts; tests/contract/test_excuses.py has a history that each covers, and near ones that it must not.
+A judge that cannot tell whether a row held yields an `Excuse` with one of these in place of a finding, and both are counted.
+tests/contract/test_excuses.py has a history that each value covers, and near ones that it must not.
 """
 
 from typing import Literal
@@ -17,8 +16,7 @@ precondition names what the row itself excludes: such instances are counted, but
 class Evidence(msgspec.Struct, frozen=True, order=True):
     """A reason to leave an instance undecided; `name` is its name in statistics and pages.
 
-    `shown` is what the cluster, a fault or the kit recorded; `about` is the node or subject that it concerns; `since` and
-    `until` are the events between which it counts.
+    `shown` was recorded of the cluster, by a fault or by the kit; `about` is its node or subject; it counts `since` .. `until`.
     """
 
     name: str

@@ -1,7 +1,4 @@
-"""Histories of one partition on three brokers, built event by event, with requests and answers of the wire client's
-types."""
-
-from __future__ import annotations
+"""Histories of one partition on three brokers, built event by event in the wire client's types."""
 
 import zlib
 from typing import Any, NamedTuple, Self
