@@ -177,14 +177,14 @@ class PassedOn(click.Option):
         """Leave the option to pytest."""
 
 
-def passed_on_options(but: Container[str] = ()) -> list[click.Parameter]:
+def forwarded_options(but: Container[str] = ()) -> list[click.Parameter]:
     """Return the checks' options, except some."""
     return [PassedOn(option) for option in OPTIONS if option.flag not in but]
 
 
 def add_passed_on_options(command: click.Command, chosen: Sequence[str] = ()) -> None:
     """Add the checks' options to a command's help, except its own and those that it sets itself."""
-    command.params += passed_on_options({*chosen, *(name for own in command.params for name in own.opts)})
+    command.params += forwarded_options({*chosen, *(name for own in command.params for name in own.opts)})
 
 
 # --- known deviations

@@ -22,9 +22,9 @@ class _Checks(click.Command):
         if not ctx.resilient_parsing:
             return super().get_params(ctx)
         # Imported here: it takes longer than all else that this module does.
-        from conformance.cli.options import passed_on_options
+        from conformance.cli.options import forwarded_options
 
-        return [*super().get_params(ctx), *passed_on_options()]
+        return [*super().get_params(ctx), *forwarded_options()]
 
 
 @click.command(cls=_Checks, context_settings=AS_IT_IS)

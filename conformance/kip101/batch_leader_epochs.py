@@ -109,7 +109,7 @@ def begin(partition: Partition, written: int) -> OpenTransaction:
 
 @probe("KIP101-STAMP-02", rig=FIVE, examples=1, written=WRONG_STAMPS)
 def transactions_and_markers_have_the_leader_epoch(several: SpreadPartitions, written: int) -> Claims:
-    """The data of a transaction has the epoch of the leader that appended it, its marker that of the later leader."""
+    """The data batches of a transaction have the epoch of their leader, and its marker has the epoch of the next leader."""
     began = [begin(partition, written) for partition in several.partitions]
     led = several.move_leaders()
     for number, (partition, begun, later) in enumerate(zip(several.partitions, began, led, strict=True)):

@@ -90,7 +90,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
 
 
 def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Part:
-    """Check SEQ-10: a producer's records are all deleted, after another producer wrote later."""
+    """Check SEQ-10: another producer appends, then all records of the first one are deleted."""
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill_log(producer, log, sizes)
     log.delete_all_records()

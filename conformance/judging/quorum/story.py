@@ -142,7 +142,7 @@ class QuorumStory(Story):
 
 
 def costs_records(effects: Effects) -> bool:
-    """True for the loss of records of the metadata log, as of those of all partitions."""
+    """True if the fault loses records of the metadata log, alone or with those of every partition."""
     return "log-dir" in effects.disk or (effects.every_partition and not LOG_LOSSES.isdisjoint(effects.disk))
 
 

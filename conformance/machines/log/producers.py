@@ -33,7 +33,7 @@ LOADING = frozenset(
 )
 IN_FLIGHT_MS = 8_000
 COLLECTED_WITHIN = 2.0
-"""Seconds to wait for a late answer; then its outcome stays unknown."""
+"""Seconds to wait for a late answer; after them the outcome of the request stays unknown."""
 
 APPENDED = frozenset((Error.NONE, Error.DUPLICATE_SEQUENCE_NUMBER))
 MAY_BE_APPENDED = frozenset(

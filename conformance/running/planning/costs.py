@@ -95,7 +95,7 @@ def read_costs(file: Path) -> Costs:
 
 
 def version_in(label: str) -> str:
-    """Return the version at the beginning of a column's label; empty if it has another name."""
+    """Return the version with which a column's label begins; empty if it begins with no version."""
     found = re.match(r"\d+\.\d+(\.\d+)?", label)
     return found.group() if found else ""
 

@@ -117,7 +117,7 @@ _SUM = re.compile(r"items: .* about (\d+):(\d\d) on \d+")
 
 
 def read_forecast(lines: Sequence[str]) -> Forecast:
-    """Read the lines of a plan and of its sum back."""
+    """Parse a plan as it was printed: its lines and its sum."""
     items = [
         PlannedItem(
             check=found["check"],

@@ -110,8 +110,10 @@ By the costs of quick on 3.9.2 to 4.4.0 four workers then end within a minute of
 
 
 def share_count(works: Sequence[Work], workers: int) -> int:
-    """Return the number of shares into which the work is split. With schedules a few more boots don't matter;
-    everything else takes minutes, and boots are much of that."""
+    """Return the number of shares into which the work is split.
+
+    Schedules are long enough for a few more boots; of anything else boots are a large part.
+    """
     return workers * (SHARES_PER_WORKER if any(work.kind == "schedule" for work in works) else 1)
 
 
