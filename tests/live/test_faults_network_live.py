@@ -47,7 +47,7 @@ def test_a_restart_does_not_open_the_links(target: FaultTarget, fault: Fault) ->
         assert any(line.startswith(f"{fault.node} has rules") for line in target.links.existing_rules())
         same = fault.fresh()
         vars(same).update(vars(fault), _probed=None, _effect=None, _measured={})
-        eventually(same.witness, within=30, what=f"{fault.name} shows again", state=target.states)
+        eventually(same.witness, within=60, what=f"{fault.name} shows again", state=target.states)
     assert not target.links.existing_rules()
 
 
