@@ -16,7 +16,7 @@ precondition names what the row itself excludes: such instances are counted, but
 class Evidence(msgspec.Struct, frozen=True, order=True):
     """A reason to leave an instance undecided; `name` is its name in statistics and pages.
 
-    `shown` was recorded of the cluster, by a fault or by the kit; `about` is its node or subject; it counts `since` .. `until`.
+    `shown` is what was recorded; `about` is the node or subject that it concerns; it counts from `since` to `until`.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Metadata logs compared: log matching (LOG-02, INV-08), what is committed (INV-07, INV-14), snapshots (SNAP-01)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from conformance.judging.excuses import LOG_BEHIND
 from conformance.judging.facts.exchange import by_event
@@ -10,6 +11,8 @@ from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.quorum.logs_on_disk import Held, MetadataLogs, Watermark, first_difference, within
 from conformance.judging.quorum.story import QuorumStory, excuses
 from history.readings import HeldSnapshot
+
+V = TypeVar("V")
 
 
 @story_judge("KIP595-LOG-02", QuorumStory, "logs")
@@ -53,6 +56,11 @@ def _compared(
     return Finding(offset < 0, case, by, shown, "differing-batches")
 
 
+def _pairs(mine: Mapping[tuple[int, int], V], others: Iterable[tuple[tuple[int, int], V]]) -> list[tuple[V, V]]:
+    """Return what two nodes hold at one offset and epoch, the other node's first."""
+    return [(other, mine[key]) for key, other in others if key in mine]
+
+
 @story_judge("KIP595-INV-08", QuorumStory, "logs")
 def equal_offset_and_epoch_is_equal_bytes(story: QuorumStory) -> Iterator[Claim]:
     """Batches of one offset and epoch have equal bytes, on all nodes and at all times."""
@@ -61,8 +69,7 @@ def equal_offset_and_epoch_is_equal_bytes(story: QuorumStory) -> Iterator[Claim]
     for read in story.derive(MetadataLogs).reads:
         mine = {(one.base_offset, one.leader_epoch): one for one in read.held.batches}
         for other in earlier.values():
-            pairs = [(one, mine.get((one.base_offset, one.leader_epoch))) for one in other.held.batches]
-            shared = [(one, two) for one, two in pairs if two is not None]
+            shared = _pairs(mine, [((one.base_offset, one.leader_epoch), one) for one in other.held.batches])
             if shared:
                 wrong = next((one for one, two in shared if one != two), None)
                 where = f"offset {wrong.base_offset} in epoch {wrong.leader_epoch}" if wrong else ""
@@ -152,8 +159,7 @@ def snapshots_of_one_id_are_equal(story: QuorumStory) -> Iterator[Claim]:
     for read in story.derive(MetadataLogs).reads:
         mine = {(one.end_offset, one.epoch): one for one in read.held.snapshots}
         for other in earlier.values():
-            pairs = [(one, mine.get((one.end_offset, one.epoch))) for one in other.held.snapshots]
-            shared = [(one, two) for one, two in pairs if two is not None]
+            shared = _pairs(mine, [((one.end_offset, one.epoch), one) for one in other.held.snapshots])
             if shared:
                 yield _same_content(other, read, shared)
         earlier[read.node] = read
