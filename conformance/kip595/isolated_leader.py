@@ -21,7 +21,7 @@ from conformance.rigs.quorum.quorum import (
 )
 from conformance.rigs.quorum.successors import successor_leads
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
-from fixtures.wire import WireError
+from fixtures.wire import ConnectionClosed, Unanswered
 from history.due import is_starved
 from protocol.codes import Error
 from protocol.quorum import QuorumAnswer, VoteAnswer
@@ -60,12 +60,12 @@ class Isolated:
         return self.bench.node(name, controller=True).describe_quorum()
 
     def write_at(self, name: str) -> CreateTopicsAnswer | None:
-        """Ask the controller itself to create a topic. Return its answer, None if there is none."""
+        """Ask the controller itself to create a topic. Return its answer, None if none came. Raises NotSent."""
         topic = NewTopic(self.bench.fresh_name("zombie"), num_partitions=1, replication_factor=1)
         client = self.bench.node(name, controller=True, purpose="write")
         try:
             return client.create_topics([topic], timeout_ms=WRITE_MS)
-        except WireError:
+        except (Unanswered, ConnectionClosed):
             return None
 
     def ask_resigned(self, name: str) -> ResignedVoter | None:
@@ -98,7 +98,7 @@ ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)
 
 GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
 WRITE_MS = 1000
-"""The time-out of a write that must fail, in milliseconds."""
+"""The timeout of a write that must fail, in milliseconds."""
 
 
 @probe(

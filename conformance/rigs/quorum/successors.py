@@ -6,7 +6,7 @@ from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
 
 ELECTS_WITHIN = 30.0
-"""The row's bound in seconds, for topologies with the default time-outs."""
+"""The row's bound in seconds, for topologies with the default timeouts."""
 
 
 def leader_besides(bench: Bench, gone: str) -> QuorumAnswer | None:
