@@ -13,7 +13,7 @@ from history.shards import CheckLine, Shard
 
 LONG_ENOUGH = 5.0
 """Seconds of a check that tell the CPU time of nodes at rest."""
-MOST_CHECKS = 20
+MAX_CHECKS = 20
 CAUSES = ("JVM start", "JVM idle", "JVM at work", "kernel", "kit")
 NOTE = (
     "CPU seconds by cause. *JVM start*: boots of clusters; a node that a check starts again is at work. *JVM idle*: at most "
@@ -83,7 +83,7 @@ def _usages(lines: Sequence[CheckLine], label: str, key: Callable[[CheckLine], s
         all_of_them.add(line, rate)
         found[key(line)].add(line, rate)
     dearest = sorted(found.items(), key=lambda item: -(sum(item[1].cpu.values()) or item[1].seconds))
-    return {"**all**": all_of_them, **dict(dearest[:MOST_CHECKS])}
+    return {"**all**": all_of_them, **dict(dearest[:MAX_CHECKS])}
 
 
 def _idle_rates(lines: Iterable[CheckLine], label: str) -> dict[str, float]:

@@ -46,11 +46,11 @@ Due = Literal[
 NOT_KNOWN = range(-1, -1)
 """The value for unknown numbers of a wait's events."""
 
-STARTS_WITHIN = 60.0
+START_TIMEOUT = 60.0
 """Seconds within which a started node is up and its replicas are in every ISR: the 30 of the general laws, and 30 more
 for the start of its process on a busy machine."""
 
-COORDINATES_WITHIN = 60.0
+COORDINATOR_TIMEOUT = 60.0
 """Seconds within which a group or a transactional id has a coordinator: the 30 of the general laws for a leader of its
 partition, and 30 more for loading that partition."""
 

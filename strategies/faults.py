@@ -27,7 +27,7 @@ from fixtures.faults.kinds import (
 )
 from fixtures.faults.plans import Overlap, Plan, Quiet, Repeat, Rotate, Single
 
-MOST_PLAYERS = 3
+MAX_PLAYERS = 3
 """The largest pick among nodes that share a role; it wraps around if there are fewer."""
 
 FEW = st.integers(1, 5)
@@ -89,7 +89,7 @@ def _parameter_values(kind: type[Fault], field: msgspec.structs.FieldInfo) -> Se
     if field.name == "role":
         return st.sampled_from(kind.roles)
     if field.name == "pick":
-        return st.integers(0, MOST_PLAYERS - 1)
+        return st.integers(0, MAX_PLAYERS - 1)
     choices = msgspec.inspect.type_info(field.type)
     if isinstance(choices, msgspec.inspect.LiteralType):
         return st.sampled_from(choices.values)

@@ -19,7 +19,7 @@ from conformance.running.settings import OPTIONS
 from fixtures.runs import new_id
 
 PYTEST = (sys.executable, "-m", "conformance.cli.checks", "-c", str(Path(__file__).parents[2] / "pyproject.toml"), "-v")
-ENDS_WITHIN = 120.0
+EXIT_TIMEOUT = 120.0
 """Seconds that pytest has to stop its clusters after an interruption."""
 
 _OWN = (*SELECTING, "--conformance-run", "--conformance-out", "--baseline")
@@ -46,7 +46,7 @@ class Runner:
         workers: int,
         file: str = PLAN,
         command: Sequence[str] = PYTEST,
-        ends_within: float = ENDS_WITHIN,
+        ends_within: float = EXIT_TIMEOUT,
     ) -> None:
         self.out = out
         self.plan = plan

@@ -55,12 +55,12 @@ from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, E
 from history.shards import read_shards
 from reports.commands.options import Form, form, out_option, print_json
 
-FEWEST_MINUTES = 1.0
+MIN_MINUTES = 1.0
 """The least time left for another round."""
-LEAST_HOURS, MOST_HOURS = 0.05, 1000.0
+MIN_HOURS, MAX_HOURS = 0.05, 1000.0
 SEARCHING = 1 / 6
 """The share of a night's time for replays on other releases."""
-MOST_IN_TROUBLE = 3
+MAX_FAILED_ROUNDS = 3
 """The number of consecutive rounds without an example after which the hunt ends."""
 REPLAYS, BEGINNING = "replays", "beginning.json"
 
@@ -110,7 +110,7 @@ class Hunter:
             if not one.ended:
                 self._conclude(one)
         self._replay_waiting_findings()
-        while self._minutes_left >= FEWEST_MINUTES and self._in_trouble < MOST_IN_TROUBLE:
+        while self._minutes_left >= MIN_MINUTES and self._in_trouble < MAX_FAILED_ROUNDS:
             self._round()
             self._replay_waiting_findings()
 
@@ -353,9 +353,9 @@ def _parse_hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = 0.0
-    if not LEAST_HOURS <= hours <= MOST_HOURS:
+    if not MIN_HOURS <= hours <= MAX_HOURS:
         raise WrongUse(
-            f"--hours {text!r}: give a number from {LEAST_HOURS} to {MOST_HOURS:.0f}, such as 8 or 0.5. "
+            f"--hours {text!r}: give a number from {MIN_HOURS} to {MAX_HOURS:.0f}, such as 8 or 0.5. "
             "Each round has to boot its clusters first."
         )
     return hours

@@ -23,7 +23,7 @@ from history.command import ALL_THAT_SEE_IT, COMMAND, row_command
 from reports.commands.options import complete_rows
 
 WIDTH = 100
-MOST_NAMED = 60
+MAX_NAMED = 60
 """The number of checks of a row that are named; a general law is seen by all that there are."""
 
 
@@ -198,10 +198,10 @@ def _about_checks(row: Requirement, own: Sequence[str]) -> Iterator[str]:
 
 def _with_seconds(what: str, checks: Sequence[str]) -> Iterator[str]:
     yield f"{what}: {len(checks)}, {sum(map(_seconds_of, checks)):.0f} s"
-    for check in sorted(checks, key=lambda check: (_seconds_of(check), check))[:MOST_NAMED]:
+    for check in sorted(checks, key=lambda check: (_seconds_of(check), check))[:MAX_NAMED]:
         yield f"  {_seconds_of(check):5.0f} s  {check}"
-    if len(checks) > MOST_NAMED:
-        yield f"           and {len(checks) - MOST_NAMED} more"
+    if len(checks) > MAX_NAMED:
+        yield f"           and {len(checks) - MAX_NAMED} more"
 
 
 def _needs_text(needs: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed
 
 POOL = 30
 """The number of draws of each kind to choose from randomly, since Hypothesis begins with the simplest."""
-WHOLE_WITHIN = 60.0
+HEALTHY_TIMEOUT = 60.0
 """Seconds in which a cluster must become healthy after an error, or else it is replaced."""
 
 
@@ -149,7 +149,10 @@ class Storm:
         target = self._targets.target()
         try:
             eventually(
-                lambda: not target.why_unhealthy(), within=WHOLE_WITHIN, what="whole after trouble", state=target.states
+                lambda: not target.why_unhealthy(),
+                within=HEALTHY_TIMEOUT,
+                what="whole after trouble",
+                state=target.states,
             )
         except KitError as reason:
             return self._replace(str(reason))

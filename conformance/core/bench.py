@@ -65,7 +65,7 @@ from protocol.words import say
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
 
-FEWEST_CONTROLLERS = 3
+MIN_CONTROLLERS = 3
 """The number of controllers from which a quorum can lose one, so that their logs are compared."""
 
 ClientKey = tuple[str, bool, str]
@@ -340,7 +340,7 @@ class Bench:
     def ask_controllers(self) -> None:
         """Ask each running controller for a description of the quorum, and for leader and epoch by a Vote that it refuses:
         for the judges, so not again on a stored tape. Fewer than three controllers are not asked."""
-        if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:
+        if self._cluster is None or len(self.controllers) < MIN_CONTROLLERS:
             return
         down = self.processes.stopped_or_frozen(self.controllers)
         up = [name for name in self.controllers if name not in down]
@@ -354,7 +354,7 @@ class Bench:
     def read_quorum(self) -> None:
         """Ask the controllers, then read their metadata logs and quorum-state from disk: for the judges, so not again on a
         stored tape. Fewer than three controllers are not read."""
-        if self._cluster is None or len(self.controllers) < FEWEST_CONTROLLERS:
+        if self._cluster is None or len(self.controllers) < MIN_CONTROLLERS:
             return
         self.ask_controllers()
         logs = cache(self._cluster.metadata_logs)

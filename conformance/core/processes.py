@@ -13,7 +13,7 @@ from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import Tape
 from protocol.errors import KitError
 
-STOP_WITHIN = 30
+STOP_TIMEOUT = 30
 """Seconds after which SIGKILL ends a controlled shutdown."""
 
 
@@ -59,7 +59,7 @@ class Processes:
 
     def stop(self, name: str, role: str = "") -> ActionResult:
         """Shut the node down and wait for its end."""
-        return self._break(Stop(role=role or name, within=STOP_WITHIN), "stop", name)
+        return self._break(Stop(role=role or name, within=STOP_TIMEOUT), "stop", name)
 
     def terminate(self, name: str) -> ActionResult:
         """Begin a controlled shutdown without waiting for its end; `stop` waits for it."""

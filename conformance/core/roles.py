@@ -13,7 +13,7 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.words import say
 
-LEADS_WITHIN = 2.0
+LEADER_TIMEOUT = 2.0
 """Seconds that a step waits for a leader. If a replica can be elected, it usually is by the time a fault shows."""
 
 
@@ -140,7 +140,7 @@ class Roles:
         the next fault."""
         with suppress(Overdue):
             return self._bench.eventually(
-                lambda: self._newest(on), f"a leader of {on}", within=LEADS_WITHIN, every=0.1, due=None
+                lambda: self._newest(on), f"a leader of {on}", within=LEADER_TIMEOUT, every=0.1, due=None
             )
         self._leaderless |= {on} | {
             one for one, newest in self._newest_metadata().items() if self._if_leader_runs(newest) is None

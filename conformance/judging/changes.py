@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from conformance.judging.timeline import CONVERGES_WITHIN, NEVER, Timeline, WitnessedFault
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT, NEVER, Timeline, WitnessedFault
 from history.events import Answer, AnyEvent, Call, Fault, History
 from history.subjects import Subject, subjects, subjects_of, topics_of
 
@@ -46,7 +46,7 @@ def changed_by(timeline: Timeline, changes: Sequence[Change], partition: str = "
 
 
 def _first_change(timeline: Timeline, fault: WitnessedFault, changes: Sequence[Change], partition: str) -> int | None:
-    ends = NEVER if fault.ended == NEVER else timeline.time(fault.ended) + CONVERGES_WITHIN
+    ends = NEVER if fault.ended == NEVER else timeline.time(fault.ended) + CONVERGENCE_TIMEOUT
     later = (one for one in changes if fault.began < one.event and timeline.time(one.event) <= ends)
     return next((one.event for one in later if fault.may_change(one.nodes, partition, timeline.broker_names)), None)
 

@@ -11,7 +11,7 @@ from conformance.judging.elections_withheld import candidates, withheld_by_elect
 from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
 from conformance.judging.waits import FailedWait
-from history.due import COORDINATES_WITHIN, STARTS_WITHIN, Due, is_starved
+from history.due import COORDINATOR_TIMEOUT, START_TIMEOUT, Due, is_starved
 from history.effects import Effects
 from history.events import AnyEvent, Ended, Fault, History, Overdue
 
@@ -27,18 +27,18 @@ class Owed(msgspec.Struct, frozen=True):
 T = 30.0
 """The bound of the general laws, in seconds."""
 
-ANSWERED_WITHIN = 10.0
+ANSWER_TIMEOUT = 10.0
 """The shortest timeout of a request, in seconds, added to the time for which the request lets the node wait."""
 
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
-    "answer": Owed("GEN-21", "step", ANSWERED_WITHIN),
+    "answer": Owed("GEN-21", "step", ANSWER_TIMEOUT),
     "time-out": Owed("KIP360-TXN-03", "legacy", T),
     "leader": Owed("GEN-08", "clean", T),
-    "coordinator": Owed("GEN-08", "coordinator", COORDINATES_WITHIN),
+    "coordinator": Owed("GEN-08", "coordinator", COORDINATOR_TIMEOUT),
     "quorum": Owed("KIP595-LIVE-01", "leader", T),
-    "node": Owed("GEN-10", "start", STARTS_WITHIN),
-    "replica": Owed("GEN-10", "start", STARTS_WITHIN),
+    "node": Owed("GEN-10", "start", START_TIMEOUT),
+    "replica": Owed("GEN-10", "start", START_TIMEOUT),
     "following": Owed("KIP595-BEGIN-01", "version-0"),
     "candidacy": Owed("KIP595-END-02", "version-0"),
     "leadership": Owed("KIP595-VOTE-15", "two-grants"),

@@ -10,7 +10,7 @@ from conformance.judging.narration import READS, EventLine, Narration
 from history.events import Answer, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects, subjects_of_exchange
 
-MOST, MOST_SHOWN = 10, 8
+MOST, MAX_SHOWN = 10, 8
 """The most lines, and the most of these that show the violation: the others led to it."""
 ALIKE = 3
 """The most lines of one kind, the latest ones, among those that led to the violation."""
@@ -33,7 +33,7 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
     shown = {answers.get(n, n) for n in shown}
     lines = _lines_once(Narration(history, about, shown))
     decisive = [place for place, one in enumerate(lines) if one.shown]
-    kept = decisive[: MOST_SHOWN // 2] + decisive[MOST_SHOWN // 2 :][-MOST_SHOWN // 2 :]
+    kept = decisive[: MAX_SHOWN // 2] + decisive[MAX_SHOWN // 2 :][-MAX_SHOWN // 2 :]
     last = max(decisive, default=len(lines))
     before = [place for place in range(last) if not lines[place].shown]
     kept += _most_relevant(history, lines, before, subjects(history, shown), MOST - len(kept))

@@ -31,7 +31,7 @@ UNTOLD: Final = -1
 """Stands in for a topic's number: the answer may be about any topic of that name, or fall between two of them."""
 DELETED: Final = -2
 """Stands in for a topic's number: the request names the id of a deleted topic."""
-APPLIES_WITHIN = 30.0
+DELETION_TIMEOUT = 30.0
 """Seconds after which a broker that answered the new topic's id must no longer serve the deleted topic under its name: the
 general bound. A broker that served a request by the new id must not do so at once."""
 DELETED_ALREADY = frozenset((Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID))
@@ -155,7 +155,7 @@ class Recreations:
         by = self._incarnation(node)
         if by in topic.serving or (since := topic.named.get(by)) is None:
             return by in topic.serving
-        return self._timeline.watch_time(since, call.n, APPLIES_WITHIN) > APPLIES_WITHIN
+        return self._timeline.watch_time(since, call.n, DELETION_TIMEOUT) > DELETION_TIMEOUT
 
 
 def _may_mean(request: DeleteTopics, wanted: Topic | str, topic: _Topic) -> bool:

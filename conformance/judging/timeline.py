@@ -10,7 +10,7 @@ from math import inf
 
 import msgspec
 
-from history.due import SHARE, STARTS_WITHIN, is_starved
+from history.due import SHARE, START_TIMEOUT, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Note, Overdue, Premise
 from protocol.codes import Error
@@ -20,7 +20,7 @@ HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
 AT_REST = "at rest"
 """The premise that all replicas agree; reads after it count as reads at rest."""
-CONVERGES_WITHIN = 33.0
+CONVERGENCE_TIMEOUT = 33.0
 """Seconds within which AT_REST must follow HEALED: 30 and the session timeout (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """The actions of faults after which a node may come back."""
@@ -288,7 +288,7 @@ class Timeline:
     def saw_the_wait(self) -> bool:
         """False if the wait for agreement was in vain and the kit watched too rarely, or woke too late, to know why."""
         began, ended = max(self.healed, 0), self.disagreed
-        return ended < 0 or self.watch_time(began, ended, CONVERGES_WITHIN) == self.time(ended) - self.time(began)
+        return ended < 0 or self.watch_time(began, ended, CONVERGENCE_TIMEOUT) == self.time(ended) - self.time(began)
 
     def earlier(self, event: int, within: float) -> int:
         """Return the event that lies `within` seconds earlier. A stretch without events counts for a quarter of `within` at
@@ -330,7 +330,7 @@ class Timeline:
         """Return the seconds without a fault on a node before an event, as far as the kit watched; infinite if none
         was ever active, negative while one is active."""
         back = self.last_return(node)
-        return inf if back < 0 else self.watch_time(back, event, STARTS_WITHIN) if back <= event else -inf
+        return inf if back < 0 else self.watch_time(back, event, START_TIMEOUT) if back <= event else -inf
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly down or frozen from one event to the other."""

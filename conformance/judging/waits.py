@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from conformance.judging.timeline import NEVER, NOTED, Timeline
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Overdue
 from history.subjects import Kind, Subject, names_of_kind, partition, subjects_of
 from protocol.cluster import CoordinatorType
@@ -99,7 +99,7 @@ class FailedWait:
             return False
         events = self._history.events
         began = bisect_left(events, events[self.over].t - self._within, key=lambda event: event.t)
-        return self._within + self._timeline.up_for(node, began) >= STARTS_WITHIN
+        return self._within + self._timeline.up_for(node, began) >= START_TIMEOUT
 
     @property
     def _ends(self) -> list[Ended]:

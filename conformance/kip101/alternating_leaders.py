@@ -6,7 +6,7 @@ Truncation converges (KIP101-SC-06).
 from hypothesis.strategies import integers, lists
 
 from conformance.core.checks import Claims, held_if, premise
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_checkpoint import entries_of, entry_of, read_epochs
 from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Boundary, Partition
@@ -159,7 +159,7 @@ def empty_epoch(partition: Partition, end: int) -> Claims:
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds
     back = bench.wait.comes_true(
-        lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGES_WITHIN
+        lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGENCE_TIMEOUT
     )
     detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "
     detail += f"after {bench.now().seconds - began:.1f} s"

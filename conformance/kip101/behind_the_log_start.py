@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if, premise
 from conformance.core.waiting import Settled
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
@@ -142,7 +142,7 @@ def follower_behind_the_log_start(
     yield from low_watermark_without_the_stopped_broker(trim)
     yield from readers_of_deleted_epochs(partition, trim)
     bench.processes.start(bench.name_of(behind))
-    joined = bench.wait.comes_true(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGES_WITHIN)
+    joined = bench.wait.comes_true(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGENCE_TIMEOUT)
     at_rest(partition)
     yield from started_over(partition, behind, trim, joined=joined)
     yield from log_starts_agree(partition, state, trim.start)

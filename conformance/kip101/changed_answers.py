@@ -36,8 +36,8 @@ batch spliced from two epochs is valid."""
 STALLED = 5.0
 """Seconds in which the buffers of a connection to a frozen broker fill up at that rate. Then nothing more is read from
 the leader's file, which may be truncated for a moment."""
-TAKEN_WITHIN = 15.0
-SENT_WITHIN = 25.0
+RECEIVE_TIMEOUT = 15.0
+SEND_TIMEOUT = 25.0
 """Seconds to send the first batch. A follower that gets nothing for 30 s disconnects, and leaves the ISR."""
 OFTEN = 0.1
 
@@ -66,7 +66,7 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
     end = append_alike(partition, state.leader, same, count)
     before = partition.end_once_online(follower)
-    partition.bench.wait.comes_true(lambda: partition.end(follower) != before, "the first answer taken", SENT_WITHIN)
+    partition.bench.wait.comes_true(lambda: partition.end(follower) != before, "the first answer taken", SEND_TIMEOUT)
     return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.end_once_online(follower), end)
 
 
@@ -110,7 +110,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
     stall_connection(bench, follower)
     written_again(partition, answer, same, faults, slow)
     bench.processes.resume(follower)
-    bench.wait.comes_true(lambda: partition.end(answer.follower) != answer.start, "the answer taken", TAKEN_WITHIN)
+    bench.wait.comes_true(lambda: partition.end(answer.follower) != answer.start, "the answer taken", RECEIVE_TIMEOUT)
     yield from only_up_to_its_epoch(partition, answer)
     faults.heal(cut)
     at_rest(partition)

@@ -18,7 +18,7 @@ from protocol.records import NewBatch, NewRecord
 from protocol.since import since
 from protocol.words import say
 
-CLEANED_WITHIN = 60.0
+CLEANING_TIMEOUT = 60.0
 LAG = "min.compaction.lag.ms"
 NOT_NOW_MS = 3_600_000
 EPOCHS = 4
@@ -118,7 +118,7 @@ def compaction_keeps_epochs_and_lookups(partition: Partition, back: int, newest:
         found = reads(partition)
         return found if all(map(is_cleaned, found.values())) else None
 
-    left = bench.eventually(records_if_cleaned, "every replica cleaned", CLEANED_WITHIN, 0.5)
+    left = bench.eventually(records_if_cleaned, "every replica cleaned", CLEANING_TIMEOUT, 0.5)
     after, emptied = ask_all_epoch_ends(partition, version), partition.data.boundaries[1].epoch
     yield premise(
         all(emptied not in epochs_by_offset(read).values() for read in left.values()), f"epoch {emptied} is gone"

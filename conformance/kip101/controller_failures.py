@@ -14,7 +14,7 @@ from conformance.rigs.quorum.successors import leader_besides, successor_leads
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL
 from fixtures.views.quorum import ActiveController, QuorumView
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.records import batch
@@ -56,7 +56,7 @@ def leads_again(partition: Partition, broker: int) -> RestartedLeader:
     """Wait until the broker leads again, at any epoch; return that state and the first new batch's epoch."""
     bench = partition.bench
     what = f"{broker} leading {partition.name}"
-    state = bench.eventually(lambda: partition.acting(broker, leading=True), what, STARTS_WITHIN)
+    state = bench.eventually(lambda: partition.acting(broker, leading=True), what, START_TIMEOUT)
 
     def write_accepted() -> int | None:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)
@@ -146,7 +146,7 @@ def controllers_restart_with_the_leader(partition: Partition, leader_first: bool
     for name in (leader, *bench.controllers) if leader_first else (*bench.controllers, leader):
         bench.processes.start(name)
     what = f"an active controller of an epoch above {led.epoch}"
-    bench.eventually(lambda: _later(quorum, led), what, STARTS_WITHIN, due="quorum")
+    bench.eventually(lambda: _later(quorum, led), what, START_TIMEOUT, due="quorum")
     back = leads_again(partition, before.leader)
     yield from never_at_its_epoch_again(partition, before, back, "broker-and-controller")
     at_rest(partition)

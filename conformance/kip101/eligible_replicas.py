@@ -7,7 +7,7 @@ from conformance.core.waiting import WITHIN
 from conformance.rigs.log.eligible_replicas import EligibleReplicas, eligible_replicas
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.words import say
 
 
@@ -28,7 +28,7 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     replicas.leaves(victim)
     strict.start(victim)
     came = strict.bench.wait.comes_true(
-        lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", STARTS_WITHIN
+        lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", START_TIMEOUT
     )
     detail = (
         f"{victim} was among the eligible replicas {say(eligible)} of a deleted topic, and is started after a SIGKILL"

@@ -11,7 +11,7 @@ from conformance.rigs.log.scenarios import log_scenario
 from protocol.log import FetchedPartition
 from protocol.words import say
 
-HEARS_WITHIN = 10.0
+HIGH_WATERMARK_TIMEOUT = 10.0
 """The time limit in seconds: some twenty fetches of a follower, each of which waits half a second."""
 
 
@@ -29,10 +29,10 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
         reads[:] = partition.read(leader), partition.read(second)
         return reads[0].high_watermark == reads[1].high_watermark
 
-    met = partition.bench.wait.comes_true(equal, "one high watermark", HEARS_WITHIN)
+    met = partition.bench.wait.comes_true(equal, "one high watermark", HIGH_WATERMARK_TIMEOUT)
     marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {say(ends)}, {say(marks)}")
-    detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HEARS_WITHIN:g} s at most"
+    detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HIGH_WATERMARK_TIMEOUT:g} s at most"
     yield held_if(met, *reads, detail=detail)
     partition.write_acknowledged(b"after", by=leader)
     at_rest(partition)

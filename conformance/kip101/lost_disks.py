@@ -7,7 +7,7 @@ from conformance.rigs.log.lost_disks import LOST_DISKS, SHAPES, LostDisks, Shape
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.log.unclean_elections import SESSION
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.words import say
 
 
@@ -36,7 +36,7 @@ def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -
     bench.processes.stop(disks.holder)
     disks.until_isr_is(disks.victims)
     disks.lose_disks()
-    bench.eventually(disks.alive, f"{say(disks.victims)} unfenced", STARTS_WITHIN, due="node")
+    bench.eventually(disks.alive, f"{say(disks.victims)} unfenced", START_TIMEOUT, due="node")
     disks.watch(2 * SESSION)
     for name in (disks.holder, *disks.others):
         bench.processes.start(name)

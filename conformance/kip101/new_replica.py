@@ -7,7 +7,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import CLUSTER
 from conformance.core.waiting import Settled
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
@@ -68,7 +68,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
         state = partition.known_to(leader.node)
         return state is not None and added in state.isr
 
-    return partition.bench.wait.comes_true(written_and_joined, f"{added} in the ISR", CONVERGES_WITHIN)
+    return partition.bench.wait.comes_true(written_and_joined, f"{added} in the ISR", CONVERGENCE_TIMEOUT)
 
 
 # --- the leader epoch cache

@@ -8,7 +8,7 @@ from conformance.rigs.log.partition import Boundary
 from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from history.readings import Word
 from protocol.cluster import PartitionMetadata
 from protocol.words import say
@@ -77,7 +77,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Claims:
     for id in ids:
         power.trio.start(id)
     state = power.trio.wait_until(
-        lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", STARTS_WITHIN
+        lambda: power.trio.state_with_leader(spared[0]), "any leader", "leader", START_TIMEOUT
     )
     detail = f"{say(spared)} may lead, {victim} may not: {state}"
     yield held_if(state.leader != victim, row="GEN-09", case="silent", detail=detail)

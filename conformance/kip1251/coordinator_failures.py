@@ -23,7 +23,7 @@ COMPACTING = {
 }
 """Settings for immediate compaction, except of the active segment, which rolls at nearly each record."""
 OFTEN = {"log.cleaner.backoff.ms": "100"}
-COMPACTED_WITHIN = 60.0
+COMPACTION_TIMEOUT = 60.0
 
 
 @probe(
@@ -91,7 +91,7 @@ def compacted_log_keeps_the_epochs(group: Group, case: str, bumps: int, offset: 
         return len(log.assignments(hand.old.id)) == 1
 
     with compact_logs_soon(group):
-        group.bench.eventually(is_compacted, f"{OFFSETS_TOPIC} compacted", COMPACTED_WITHIN, 0.3)
+        group.bench.eventually(is_compacted, f"{OFFSETS_TOPIC} compacted", COMPACTION_TIMEOUT, 0.3)
     yield premise(written > 1, f"{written} records of {hand.old.id} became one")
     group.restart_coordinator(clean=True)
     yield from judged_as_before(group, hand, case, offset)

@@ -12,7 +12,7 @@ from protocol.words import say
 CHANGES = lists(sampled_from(["classic", "consumer", "leave"]), min_size=4, max_size=5)
 TURNS = 4
 """The rounds of heartbeats after a change: enough to revoke a partition, give it up and assign it to its next owner."""
-TOLD_WITHIN = 10.0
+REJOIN_TIMEOUT = 10.0
 """Seconds within which a classic member's heartbeats tell it to rejoin after a new assignment."""
 
 
@@ -139,7 +139,7 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
     classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
     early = [newcomer.keep_up() for _ in range(waits)]
     shown = newcomer.partitions
-    noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", TOLD_WITHIN)
+    noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", REJOIN_TIMEOUT)
     yield held_if(
         noticed if not shown else False,
         *early,

@@ -17,7 +17,7 @@ IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
 """The settings of a group whose coordinator delays assignments, so that some group epochs have none."""
-REMOVED_WITHIN = 30.0
+REMOVAL_TIMEOUT = 30.0
 """The most seconds from a member's rebalance timeout to its removal."""
 
 
@@ -208,7 +208,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     def is_removed() -> bool:
         return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
 
-    gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVED_WITHIN)
+    gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVAL_TIMEOUT)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
     refused = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))

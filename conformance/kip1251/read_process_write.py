@@ -20,7 +20,7 @@ from protocol.words import say
 
 INPUTS = 12
 """The number of records in each input partition."""
-VISIBLE_WITHIN = 10.0
+VISIBILITY_TIMEOUT = 10.0
 """The most seconds until committed records must be readable."""
 
 
@@ -58,7 +58,7 @@ class Copying:
         """Observe that each record was copied once, in its partition's order, and that all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
         met = self.group.bench.wait.comes_true(
-            lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBLE_WITHIN
+            lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBILITY_TIMEOUT
         )
         found, read = self.read_copies()
         offsets = [self.group.stable_offset(partition) for partition in range(self.group.partitions)]

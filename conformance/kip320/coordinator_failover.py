@@ -19,7 +19,7 @@ from conformance.rigs.restarts import answering_again
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
-from history.due import COORDINATES_WITHIN
+from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -101,7 +101,7 @@ class Commits:
             return None if found is None or ask_again(answer, NOT_LOADED_YET) else found
 
         return self.bench.eventually(
-            offset_if_loaded, f"the committed offset of {commit.group}", COORDINATES_WITHIN, due="coordinator"
+            offset_if_loaded, f"the committed offset of {commit.group}", COORDINATOR_TIMEOUT, due="coordinator"
         )
 
     def all_stored(self) -> Claims:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, RepeatedFetches, not_in
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
@@ -53,9 +53,9 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     # again.
     bench.processes.pause(crowd.second, role="leader")
     bench.processes.start(crowd.first)
-    hammer.until_answered(CONVERGES_WITHIN)
+    hammer.until_answered(CONVERGENCE_TIMEOUT)
     bench.processes.resume(crowd.second)
-    hammer.until_caught_up(CONVERGES_WITHIN)
+    hammer.until_caught_up(CONVERGENCE_TIMEOUT)
     at_rest(*crowd.couples.values())
     yield from suffix_never_returned(crowd, hammer, "restarted")
 
@@ -78,7 +78,7 @@ def stale_leader_is_healed(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     hammer = RepeatedFetches(crowd, crowd.first, 1, 1 + doomed + more, epochs)
     with ThreadPoolExecutor(1) as pool:
         healed = pool.submit(faults.heal, cut)
-        hammer.until_caught_up(CONVERGES_WITHIN)
+        hammer.until_caught_up(CONVERGENCE_TIMEOUT)
         healed.result()
     at_rest(*crowd.couples.values())
     yield from suffix_never_returned(crowd, hammer, "healed")

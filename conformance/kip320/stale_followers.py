@@ -7,7 +7,7 @@ from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.faulting import Faults
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import Settled
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_requests import TOO_FEW
 from conformance.rigs.log.follower_fetches import frozen_broker
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
@@ -19,7 +19,7 @@ from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import NodeClient
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.log import DEBUGGER, LATEST, FetchOptions, ProducedPartition
@@ -112,7 +112,7 @@ def neither_counts_nor_delays(stale: StaleFollower) -> Claims:
         _, by_one = stale.write_at_once(), stale.write_at_once()
         still = stale.own_isr()
     bench.eventually(
-        lambda: stale.other in stale.agreed_state().isr, f"{stale.other} in sync again", STARTS_WITHIN, due="replica"
+        lambda: stale.other in stale.agreed_state().isr, f"{stale.other} in sync again", START_TIMEOUT, due="replica"
     )
     yield premise(set(still) == {leader}, f"the leader alone in sync to the end: {say(still)}")
     yield held_if(by_one.error in TOO_FEW, by_one, row="KIP320-REPL-03", case="not-counted")
@@ -161,9 +161,9 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
         in_sync = stale.id in stale.partition.state_by(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
-    heard = stale.bench.wait.comes_true(is_listed, "no broker fenced", CONVERGES_WITHIN)
+    heard = stale.bench.wait.comes_true(is_listed, "no broker fenced", CONVERGENCE_TIMEOUT)
     yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
-    held = stale.bench.wait.comes_true(has_resumed, "the follower caught up and in sync", CONVERGES_WITHIN)
+    held = stale.bench.wait.comes_true(has_resumed, "the follower caught up and in sync", CONVERGENCE_TIMEOUT)
     detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state_by()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 

@@ -11,7 +11,7 @@ from hypothesis.strategies import booleans, integers, lists
 from conformance.core.checks import Claim, Claims, PremiseClaim, all_met, held_if, premise, probe
 from conformance.core.damaging import Disk, Snapshots
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.outcomes import MARKED_WITHIN, MARKERS, KnownRecords
+from conformance.rigs.producers.outcomes import MARKER_TIMEOUT, MARKERS, KnownRecords
 from conformance.rigs.producers.sequences import (
     REFUSED,
     SentBatch,
@@ -219,7 +219,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     shown = producer.await_completion()
     wanted = MARKERS[committed]
     marked = stage.bench.wait.comes_true(
-        lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKED_WITHIN
+        lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKER_TIMEOUT
     )
     state = log.producer_state(producer.producer_id)
     still_open = state.producer is not None and state.producer.current_txn_start_offset >= 0

@@ -162,7 +162,7 @@ that it was given twice, since other checks used its beginning."""
 AT_ONCE = 100
 ALL = IN_A_BLOCK // AT_ONCE + 1
 """The number of requests that use up a broker's block."""
-KNOWN_WITHIN = 60.0
+CONTROLLER_TIMEOUT = 60.0
 """Seconds in which a broker must find the next active controller."""
 
 
@@ -267,7 +267,7 @@ def knows_controller(bench: Bench, broker: str, controller: str) -> None:
         found = bench.answers([broker], lambda name: bench.node(name).describe_quorum()).get(broker)
         return found is not None and found.leader_id == bench.id_of(controller)
 
-    bench.eventually(forwards, f"{broker} forwarding to {controller}", KNOWN_WITHIN, due="quorum")
+    bench.eventually(forwards, f"{broker} forwarding to {controller}", CONTROLLER_TIMEOUT, due="quorum")
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ IDS = 5
 FEW_IDS = 2
 """The number of ids if a restarted coordinator has to read all their bumps."""
 TIMES_OUT_MS = 1_000
-EXHAUSTED_WITHIN = 240.0
+EXHAUSTION_TIMEOUT = 240.0
 """Seconds in which an id's epochs must be exhausted; 10 to 60 are usual."""
 
 
@@ -43,7 +43,7 @@ def exhaust(producer: CheckProducer, node: NodeClient) -> None:
         producer.go_on_at(producer.producer_id, epoch)
         return not interrupted or epoch == LAST_EPOCH
 
-    producer.bench.eventually(bump_on, f"{producer.transactional_id} at its last epoch", within=EXHAUSTED_WITHIN)
+    producer.bench.eventually(bump_on, f"{producer.transactional_id} at its last epoch", within=EXHAUSTION_TIMEOUT)
 
 
 def exhausted_producers(

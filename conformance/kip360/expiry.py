@@ -12,7 +12,7 @@ from protocol.configs import ResourceType
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 
-FORGOTTEN_WITHIN = 30.0
+EXPIRY_TIMEOUT = 30.0
 """The time limit in seconds: many times the expiration and the interval between the broker's checks."""
 AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
 """The expectation on releases that look for idle producers only when they start."""
@@ -46,7 +46,7 @@ def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restar
         stage.restart(clean=True)
         log.await_leader()
     gone = f"{log.name} without producer {producer.producer_id}"
-    return stage.bench.wait.comes_true(lambda: log.producer(producer.producer_id) is None, gone, FORGOTTEN_WITHIN)
+    return stage.bench.wait.comes_true(lambda: log.producer(producer.producer_id) is None, gone, EXPIRY_TIMEOUT)
 
 
 @probe(
@@ -151,7 +151,7 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Claims
     def unknown() -> bool:
         return producer.describe().error is Error.TRANSACTIONAL_ID_NOT_FOUND
 
-    gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", FORGOTTEN_WITHIN)
+    gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", EXPIRY_TIMEOUT)
     yield premise(gone, "the transactional id is forgotten")
     answer = producer.init(producer.producer_id, producer.epoch)
     new = answer.producer_id != producer.producer_id and gives_id(answer, answer.producer_id, 0)

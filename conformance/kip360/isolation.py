@@ -9,7 +9,7 @@ from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
 from fixtures.wire import NodeClient
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.records import ControlType
 from strategies.inputs import FEW_RECORDS
 
@@ -42,7 +42,7 @@ def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str)
         state = partition.state_by(seen_by)
         return len(state.isr) < len(state.replicas)
 
-    brokers.bench.eventually(is_short, f"{partition} short of replicas", STARTS_WITHIN, due="step")
+    brokers.bench.eventually(is_short, f"{partition} short of replicas", START_TIMEOUT, due="step")
 
 
 @probe(

@@ -19,7 +19,7 @@ PRODUCERS = f"{OF_REPLICAS}ProducerIdCount"
 VERIFICATION_FAILURES = "kafka.server:type=AddPartitionsToTxnManager,name=VerificationFailureRate"
 BUFFER_MS = 5 * 60_000
 """Milliseconds past the longest transaction timeout after which a transaction counts as late (KIP-664)."""
-COUNTED_WITHIN = 10.0
+METRIC_TIMEOUT = 10.0
 """Seconds within which earlier checks' topics are gone; until then their producers are counted."""
 
 
@@ -94,7 +94,7 @@ def producers_are_counted(stage: Stage, producers: int) -> Claims:
         listed[:] = [read(stage, PRODUCERS), sum(listed_producers(stage))]
         return listed[0] == listed[1]
 
-    same = stage.bench.wait.comes_true(agree, "the count of producers", COUNTED_WITHIN)
+    same = stage.bench.wait.comes_true(agree, "the count of producers", METRIC_TIMEOUT)
     yield held_if(
         same.require_also(listed[1] >= producers),
         *answers,

@@ -21,7 +21,7 @@ from protocol.transactions import ProducerState
 from protocol.words import say
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
-REPLICATED_WITHIN = 30.0
+REPLICATION_TIMEOUT = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
 MISSED_MS = 500
@@ -76,7 +76,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
             met = brokers.bench.wait.comes_true(
                 partial(agree, states),
                 f"{name} describing {producer.producer_id} as the leader does",
-                REPLICATED_WITHIN,
+                REPLICATION_TIMEOUT,
             )
             leaders, found = states()
             detail = f"the leader has {say(leaders)}, {name} has {say(found)}"

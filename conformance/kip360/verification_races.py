@@ -19,7 +19,7 @@ from strategies.inputs import FEW_RECORDS
 
 RACED = (Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE)
 """Answers to a batch whose transaction was aborted after the verification."""
-ANSWERED_WITHIN = 30.0
+ANSWER_TIMEOUT = 30.0
 SOON = 1.0
 """The time limit in seconds: a frozen leader is fenced after three."""
 
@@ -48,7 +48,7 @@ def aborted_after_the_verification(
         with brokers.without_broker(coordinator, "freeze"):
             parked = node.park_produce(
                 batches,
-                timeout_ms=int(ANSWERED_WITHIN * 1000),
+                timeout_ms=int(ANSWER_TIMEOUT * 1000),
                 transactional_id=producer.transactional_id,
                 version=brokers.at_most("Produce", producer.dialect.produce),
             )
@@ -60,7 +60,7 @@ def aborted_after_the_verification(
         )
         asked.init_once()
         aborts = brokers.bench.wait.comes_true(lambda: asked.describe().state == "PrepareAbort", "an abort", SOON)
-    return bool(added.outcome and aborts.outcome), node.parked_produce(parked, within=ANSWERED_WITHIN)
+    return bool(added.outcome and aborts.outcome), node.parked_produce(parked, within=ANSWER_TIMEOUT)
 
 
 @log_scenario(

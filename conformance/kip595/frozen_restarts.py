@@ -9,7 +9,7 @@ from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import leader_in, stored_or_not
 from fixtures.wire import WireError
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from history.readings import File
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
@@ -26,7 +26,7 @@ def kill_and_restart(frozen: Frozen) -> File:
     with frozen.bench.processes.down(frozen.name, role="voter"):
         left = frozen.quorum_state_file()
     what = f"{frozen.name} answering after its restart"
-    frozen.bench.eventually(lambda: _answers(frozen), what, STARTS_WITHIN, due="node")
+    frozen.bench.eventually(lambda: _answers(frozen), what, START_TIMEOUT, due="node")
     return left
 
 

@@ -4,14 +4,14 @@ from conformance.core.bench import Bench
 from fixtures.wire import NodeClient, WireError
 from protocol.codes import Error
 
-RESTARTED_WITHIN = 90.0
+RESTART_TIMEOUT = 90.0
 """Seconds; a node needs 4 on an idle machine with two cores."""
 
 
 def answering_again(bench: Bench, name: str) -> None:
     """Wait for a restarted node, with few tries, because they take CPU from it."""
     bench.eventually(
-        lambda: is_reachable(bench.node(name)), f"{name} answering again", RESTARTED_WITHIN, 0.2, due="node"
+        lambda: is_reachable(bench.node(name)), f"{name} answering again", RESTART_TIMEOUT, 0.2, due="node"
     )
 
 

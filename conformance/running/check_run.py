@@ -17,7 +17,7 @@ from conformance.judging.judge import Raised
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Hindered, Lab
 from conformance.running.recording.usage import Usage
-from conformance.running.standing import HEALED_WITHIN, HURRIED, REPLACED_NOTE, Standing
+from conformance.running.standing import HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT, REPLACED_NOTE, Standing
 from conformance.running.violations import breaks_its_row
 from fixtures.waiting import deadline
 from history.deeds import deeds_behind
@@ -27,7 +27,7 @@ from history.shards import AttemptCount, Column, ExcuseCount, FaultCount, Premis
 from history.taken import steps_taken
 from protocol.errors import KitError
 
-MOST_ERRORS, MOST_SECONDS_IN_TROUBLE = 3, 120.0
+MAX_ERRORS, MAX_FAILED_SECONDS = 3, 120.0
 """A check gives up after this many failed examples, or after failed examples took this many seconds in total."""
 
 
@@ -93,7 +93,7 @@ class CheckRun:
     @property
     def heals_within(self) -> float:
         """The seconds that healing may take after an example."""
-        return HURRIED if self.is_over else HEALED_WITHIN
+        return HURRIED_HEAL_TIMEOUT if self.is_over else HEAL_TIMEOUT
 
     def note_unfounded(self, hindered: Hindered) -> None:
         """Note that the tested system gave the check no cluster or rig to run on."""
@@ -206,7 +206,7 @@ class CheckRun:
     def gave_up(self) -> bool:
         """True once too many examples failed for another to be worth its time."""
         ended = max(len(self._errors), len(self._hindered))
-        return ended >= MOST_ERRORS or self._seconds_in_trouble > MOST_SECONDS_IN_TROUBLE
+        return ended >= MAX_ERRORS or self._seconds_in_trouble > MAX_FAILED_SECONDS
 
     def write_evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         """Write the evidence of a violation and return its folder; empty if that fails, which is an error of the kit.

@@ -29,7 +29,7 @@ from conformance.running.recording.progress import Progress
 from conformance.running.recording.shard_writer import ShardWriter
 from conformance.running.recording.usage import BOOTS, KIT, NODES, ClusterMeter, Usage
 from conformance.running.settings import Settings
-from conformance.running.standing import HEALED_WITHIN, REPLACED_NOTE, Standing, with_reason
+from conformance.running.standing import HEAL_TIMEOUT, REPLACED_NOTE, Standing, with_reason
 from fixtures.cluster import KRaftCluster, NotReady, Topology
 from fixtures.errors import EngineTrouble
 from fixtures.faults.base.watch import Watch
@@ -47,8 +47,8 @@ from history.shards import Column
 from history.store import HistoryWriter
 from protocol.errors import KitError
 
-READY_AGAIN_WITHIN = 60.0
-WHOLE_AGAIN_WITHIN = 60.0
+READY_AGAIN_TIMEOUT = 60.0
+HEALTHY_AGAIN_TIMEOUT = 60.0
 """Seconds after a disturbing example within which all nodes must serve again, and then again for the cluster to be
 healthy."""
 
@@ -159,7 +159,7 @@ class Lab:
         except EngineTrouble:
             return KRaftCluster(topology, image, self.run).boot()
 
-    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str:
         """Heal what an example left broken, and wait up to `within` seconds for a healthy cluster.
 
         Returns the reason to replace the cluster, also noted in the history; empty if it is healthy. Nothing is checked
@@ -207,14 +207,14 @@ class Lab:
         if standing.cluster.topology.scripted or lacking():
             try:
                 # Fails at once if a node has ended by itself.
-                standing.cluster.wait_ready(within=READY_AGAIN_WITHIN)
+                standing.cluster.wait_ready(within=READY_AGAIN_TIMEOUT)
             except KitError as error:
                 if (overdue := overdue_in(error)) is not None:
                     overdue.due = standing.watch.due()
                 raise KitError("\n".join([*lacking(), str(error)])) from error
         eventually(
             lambda: not lacking(),
-            within=WHOLE_AGAIN_WITHIN,
+            within=HEALTHY_AGAIN_TIMEOUT,
             what="the cluster is whole after the example",
             state=lambda: "\n".join(lacking()),
             due=standing.watch.due,

@@ -16,7 +16,7 @@ from conformance.running.violations import Breach
 from history.observations import Observation
 from history.shards import read_shards
 
-FEWEST_SECONDS = 30.0
+MIN_SECONDS = 30.0
 """Seconds. With less time another round is not worth it, since it may have to boot a cluster."""
 SLICE = 120.0
 """Seconds that a machine runs before the rarest cases are determined again."""
@@ -38,7 +38,7 @@ class Search:
 
     def run(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while ends - time.monotonic() > FEWEST_SECONDS and (rare := self._find_rarest()) is not None:
+        while ends - time.monotonic() > MIN_SECONDS and (rare := self._find_rarest()) is not None:
             self._tried[rare.check] += 1
             run = self._run_of(rare)
             self._lab.progress.note_check(self._label, rare.check)

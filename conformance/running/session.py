@@ -166,7 +166,7 @@ class ConformanceSession:
     def lasts(self) -> float:
         """Seconds within which some check must finish: the run's time or, if longer, that of a schedule's replays,
         which are one check."""
-        return max(self.seconds, REPLAYS * REPLAY_WITHIN if self._replay is not None else 0.0)
+        return max(self.seconds, REPLAYS * REPLAY_TIMEOUT if self._replay is not None else 0.0)
 
     @property
     def searches(self) -> int:
@@ -255,7 +255,7 @@ class ConformanceSession:
 
 LONGEST_VALUE = 24
 """The most characters of a setting's value in a column's name."""
-REPLAY_WITHIN = 300.0
+REPLAY_TIMEOUT = 300.0
 """Seconds for a replay, including several waits for a cluster that does not become healthy again."""
 
 

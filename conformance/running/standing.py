@@ -11,7 +11,7 @@ from fixtures.faults.base.watch import Watch
 from fixtures.wire import NodeClient
 from history.shards import Column
 
-HEALED_WITHIN, HURRIED = 150.0, 30.0
+HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT = 150.0, 30.0
 """Seconds to heal a cluster after an example, normally and once the check's time is up. After that it is replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"

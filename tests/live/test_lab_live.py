@@ -101,7 +101,7 @@ def test_what_a_check_leaves_broken_is_healed_and_its_history_needs_no_cluster(r
 
 
 def test_a_cluster_that_stays_broken_is_replaced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab_module, "READY_AGAIN_WITHIN", 3.0)
+    monkeypatch.setattr(lab_module, "READY_AGAIN_TIMEOUT", 3.0)
     done = Checked(freezes_a_broker_once, run, tmp_path)
     assert [example.outcome for example in done.examples] == ["error", "judged", "judged"], done.line
     assert f"{REPLACED_NOTE}: KitError: {broken[0]} is paused" in done.line.detail

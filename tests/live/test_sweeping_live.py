@@ -28,7 +28,7 @@ from protocol.records import Codec, batch
 pytestmark = pytest.mark.docker
 
 TURNS = 60
-MOST_REQUESTS = 150
+MAX_REQUESTS = 150
 
 
 def prepared(bench: Bench) -> Swept:
@@ -87,4 +87,4 @@ def test_a_released_kafka_answers_alike(run: Run, tmp_path: Path, version: str) 
     rows = [shipped_rows()[row] for row in ("GEN-04", "GEN-05")]
     applicable = {(row.id, case.id) for row in rows for case in row.applicable_cases(facts)}
     assert {(one.requirement, one.case) for one in found.observations} >= applicable
-    assert max(requests(history)) <= MOST_REQUESTS
+    assert max(requests(history)) <= MAX_REQUESTS

@@ -18,7 +18,7 @@ from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import Ending, ExampleRun, Played, Stops
 from conformance.running.machine.shrink import Reproduction, Shrinker
-from conformance.running.standing import HEALED_WITHIN, Standing
+from conformance.running.standing import HEAL_TIMEOUT, Standing
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.tape import LiveTape
 from tests.miniature.bench import COLUMN, live_tape, mini_bench
@@ -46,7 +46,7 @@ class ExampleOnMiniature:
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         return mini_bench(self._cluster, tape)
 
-    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str:
         return ""
 
 

@@ -22,7 +22,7 @@ from history.observations import Observation
 from history.store import read_histories
 
 FOLDER = Path(__file__).parents[1] / "stored"
-MOST_BYTES = 3_000_000
+MAX_BYTES = 3_000_000
 """The most bytes of JSON in an example that is kept."""
 
 
@@ -51,7 +51,7 @@ def select(out: Path) -> None:
     stay = [one for one in old if (one[0].example.column, one[0].example.check) not in checks]
     for history, lines in [*stay, *new]:
         kept = shown.setdefault(history.example.column, {})
-        for key in _keys(history) if len(lines) <= MOST_BYTES else ():
+        for key in _keys(history) if len(lines) <= MAX_BYTES else ():
             kept[key] = min(kept.get(key, lines), lines, key=len)
     FOLDER.mkdir(exist_ok=True)
     for column, kept in shown.items():

@@ -16,7 +16,7 @@ from history.schema import WrongSchema
 
 FAILING = "failing"
 """The folder of schedules that broke a row, one file each."""
-LEAST_MINUTES, MOST_MINUTES = 6.0, 15.0
+MIN_MINUTES, MAX_MINUTES = 6.0, 15.0
 """The bounds of a round's minutes, if the hours permit."""
 SCHEDULES_A_MINUTE = 0.125
 """Schedules of earlier rounds per worker and minute of a round: they take about a quarter of its time."""
@@ -59,7 +59,7 @@ def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None
 def round_minutes(hours: float, columns: int) -> float:
     """Return a round's minutes, within the bounds: each column gets two rounds in the hours, and no round more than
     half of them."""
-    return min(max(30 * hours / columns, LEAST_MINUTES), MOST_MINUTES, 30 * hours)
+    return min(max(30 * hours / columns, MIN_MINUTES), MAX_MINUTES, 30 * hours)
 
 
 def next_column(hunt: Hunt, columns: Sequence[ColumnRun]) -> ColumnRun:

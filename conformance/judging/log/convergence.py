@@ -26,7 +26,7 @@ from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.words import say
 
 LONG_ALIVE = 15.0
@@ -117,7 +117,7 @@ def _had_time_to_agree(story: PartitionStory) -> bool:
             missing = (
                 {timeline.names[id] for id in timeline.brokers - {*seen.unfenced}} if end - at < LONG_ALIVE else ()
             )
-            if any(timeline.up_for(node, seen.event) < STARTS_WITHIN for node in missing):
+            if any(timeline.up_for(node, seen.event) < START_TIMEOUT for node in missing):
                 return False
             alive[seen.node] = at
     waited = end - timeline.time(timeline.healed) >= HAD_TIME

@@ -9,7 +9,7 @@ from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import NEVER, FaultSpan
 from history.effects import Effects
 
-CHECKPOINTED_WITHIN = 10.0
+CHECKPOINT_TIMEOUT = 10.0
 """Seconds after which a broker has certainly written its high watermarks to replication-offset-checkpoint: twice its 5 s."""
 
 
@@ -119,7 +119,7 @@ class ReplicaDamage:
         if any(node in span.nodes and span.began <= event for span in self.faults_with(_loses_watermarks)):
             return 0
         timeline = self._story.timeline
-        written = timeline.earlier(event, CHECKPOINTED_WITHIN)
+        written = timeline.earlier(event, CHECKPOINT_TIMEOUT)
         idle = [span for span in timeline.spans if node in span.nodes and span.effects.idles_processes]
         reads = (read for read in self._story.reads if read.node == node and read.event <= written)
         running = (read for read in reads if not any(read.event < span.ended and span.began < event for span in idle))

@@ -28,10 +28,10 @@ from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
 from protocol.words import say
 
-WRITTEN_WITHIN = 30.0
+WRITE_TIMEOUT = 30.0
 """Seconds within which leader-epoch-checkpoint must be written, asynchronously from 3.8 on: the general bound."""
 
-ADOPTED_WITHIN = 30.0
+ADOPTION_TIMEOUT = 30.0
 """Seconds within which a running follower must adopt a new log start offset: the general bound. Its fetches may wait a few of
 them."""
 
@@ -226,7 +226,7 @@ def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Fi
 
 def _had_time_to_hear(story: PartitionStory, led: FetchResult, other: FetchResult) -> bool:
     timeline = story.timeline
-    return led.event < timeline.rest or timeline.watch_time(led.event, other.event, ADOPTED_WITHIN) > ADOPTED_WITHIN
+    return led.event < timeline.rest or timeline.watch_time(led.event, other.event, ADOPTION_TIMEOUT) > ADOPTION_TIMEOUT
 
 
 def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceResult, epoch: int) -> bool:
@@ -250,7 +250,7 @@ def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         start, entries = starts.get(held.node, 0), held.epochs or ()
         if start <= 0 or not entries:
             continue
-        written = story.timeline.watch_time(max(done), held.event, WRITTEN_WITHIN) > WRITTEN_WITHIN
+        written = story.timeline.watch_time(max(done), held.event, WRITE_TIMEOUT) > WRITE_TIMEOUT
         begins = held.batches[0][0] if held.batches and held.batches[0][1] >= start else start
         fine = entries[0][1] >= min(start, begins) and all(first > start for _, first in entries[1:])
         if fine or written:

@@ -12,7 +12,7 @@ from conformance.judging.log.registrations import EpochRegistration, EpochRegist
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
-from conformance.judging.timeline import CONVERGES_WITHIN, NEVER
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT, NEVER
 from protocol.words import say
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
@@ -62,7 +62,7 @@ class _Waiting:
     def __init__(self, story: PartitionStory, since: PartitionAtBroker, case: str) -> None:
         self.story, self.since, self.case = story, since, case
         self.reported = self.excused = False
-        self.within = CONVERGES_WITHIN
+        self.within = CONVERGENCE_TIMEOUT
         if case in ("switched-on", "cluster-default") and _was_permitted_later(story, since):
             self.within += UNCLEAN_ELECTIONS_EVERY
 

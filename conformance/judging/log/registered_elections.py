@@ -17,7 +17,7 @@ from conformance.judging.log.leadership import Leadership, may_lag, next_change_
 from conformance.judging.log.permitted_losses import elected_the_former
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from history.readings import Word
 from protocol.words import say
 
@@ -85,7 +85,7 @@ def _event_before(story: PartitionStory, epoch: int, known: int) -> int:
     """
     lower = (seen for seen in reversed(story.metadata) if seen.event < known and seen.epoch < epoch)
     last = next((seen.event for seen in lower if not may_lag(story, seen)), None)
-    return -1 if last is None else max(story.timeline.earlier(last, CONVERGES_WITHIN), story.first_metadata[0].event)
+    return -1 if last is None else max(story.timeline.earlier(last, CONVERGENCE_TIMEOUT), story.first_metadata[0].event)
 
 
 def _election_in_words(before: Word, after: Word) -> str:

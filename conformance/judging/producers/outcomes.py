@@ -39,7 +39,7 @@ from protocol.transactions import ProducerState
 
 ENDED = frozenset(("CompleteCommit", "CompleteAbort", "Empty"))
 """States of a transactional id without an open transaction, in the coordinator's words."""
-MARKED_WITHIN = 30.0
+MARKER_TIMEOUT = 30.0
 """Seconds that a healed cluster has to write the markers of a decided transaction (KIP360-INV-06)."""
 WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 
@@ -225,18 +225,18 @@ def _judge_stable_offset(partition: PartitionStory) -> Iterator[Claim]:
 
 
 def _judge_completion(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Judge that, with all faults healed, a decided transaction is complete within `MARKED_WITHIN`."""
+    """Judge that, with all faults healed, a decided transaction is complete within `MARKER_TIMEOUT`."""
     at_rest = [one for one in story.described if one.error == NONE and _at_rest(story, one)]
     pending = [*takewhile(lambda one: one.state.startswith("Prepare"), reversed(at_rest))]
     if pending:
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
         written = producers.written_by(story)
-        if seconds >= MARKED_WITHIN and any(takes_no_markers(one, first.event, last.asked) for one in written):
+        if seconds >= MARKER_TIMEOUT and any(takes_no_markers(one, first.event, last.asked) for one in written):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
-        elif seconds >= MARKED_WITHIN > story.timeline.watch_time(first.event, last.asked, MARKED_WITHIN):
+        elif seconds >= MARKER_TIMEOUT > story.timeline.watch_time(first.event, last.asked, MARKER_TIMEOUT):
             yield Excuse(LOOKED_TOO_RARELY, "no-dangling")
-        elif seconds >= MARKED_WITHIN:
+        elif seconds >= MARKER_TIMEOUT:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
             yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")
 

@@ -24,7 +24,7 @@ from protocol.words import say_error
 
 NEW_INSTANCE = "new-instance"
 """The case of InitProducerId once the last fault is healed."""
-GIVEN_WITHIN = 30.0
+LOAD_TIMEOUT = 30.0
 """Seconds within which a coordinator must load its state and end the previous transaction."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
@@ -56,8 +56,8 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
 
 
 def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Judge that, once the last fault is healed, a new instance gets a producer id within `GIVEN_WITHIN`, whatever errors
-    pass.
+    """Judge that, once the last fault is healed, a new instance gets a producer id within `LOAD_TIMEOUT`, after whatever
+    errors.
     """
     calm = max((span.ended for span in story.timeline.spans), default=-1)
     asked = [one for one in story.given if one.asked > calm and one.sent_epoch < 0 and one.error != UNKNOWN_OUTCOME]
@@ -69,12 +69,12 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         yield Finding(True, NEW_INSTANCE, (asked[0].event, given.event))
         return
     seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
-    written = producers.written_by(story) if seconds >= GIVEN_WITHIN else []
+    written = producers.written_by(story) if seconds >= LOAD_TIMEOUT else []
     if any(takes_no_markers(one, refused[0].event, refused[-1].asked) for one in written):
         yield Excuse(TOO_FEW_REPLICAS, NEW_INSTANCE)
-    elif seconds >= GIVEN_WITHIN > story.timeline.watch_time(refused[0].event, refused[-1].asked, GIVEN_WITHIN):
+    elif seconds >= LOAD_TIMEOUT > story.timeline.watch_time(refused[0].event, refused[-1].asked, LOAD_TIMEOUT):
         yield Excuse(LOOKED_TOO_RARELY, NEW_INSTANCE)
-    elif seconds >= GIVEN_WITHIN:
+    elif seconds >= LOAD_TIMEOUT:
         first, last = refused[0], refused[-1]
         refusal = f"{last.node} refused InitProducerId of {story.name} with {say_error(last.error)}"
         shown = f"{refusal}, {seconds:.0f} s after {say_error(first.error)}"

@@ -41,7 +41,7 @@ UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
 """The errors in PASSING that mean that nothing was changed. After any other the change may be in a log and show later."""
-PASSES_WITHIN = 30.0
+TRANSIENT_TIMEOUT = 30.0
 """The seconds after which such an error must be gone, if nothing disturbs the broker any more: the general bound."""
 
 
@@ -94,5 +94,6 @@ def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
     """True if the bound has passed since an event, or since the last phase of a fault; no fault is active."""
     calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
     return (
-        not timeline.faults_standing(asked, asked) and timeline.watch_time(calm, asked, PASSES_WITHIN) >= PASSES_WITHIN
+        not timeline.faults_standing(asked, asked)
+        and timeline.watch_time(calm, asked, TRANSIENT_TIMEOUT) >= TRANSIENT_TIMEOUT
     )

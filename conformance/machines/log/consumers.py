@@ -10,7 +10,7 @@ from fixtures.cluster.topology import rack_of
 from fixtures.consumers import Consumer, ConsumerTrouble
 from strategies import log as do
 
-MOST_MEMBERS = 3
+MAX_MEMBERS = 3
 
 
 class Consumers:
@@ -34,8 +34,8 @@ class Consumers:
         self._alone[step.rack].poll()
 
     def join(self, step: do.Join) -> None:
-        if len(self._members) == MOST_MEMBERS:
-            raise Absent(f"the group has {MOST_MEMBERS} members")
+        if len(self._members) == MAX_MEMBERS:
+            raise Absent(f"the group has {MAX_MEMBERS} members")
         self._joined += 1
         member = self._new(f"member-{self._joined}", self._group)
         self._members.append(member)

@@ -12,7 +12,7 @@ from conformance.core.echoing import request_to_echo
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
 from conformance.core.sweeping import Swept, turn_of
-from conformance.judging.timeline import CONVERGES_WITHIN, UNCLEAN_ELECTION
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT, UNCLEAN_ELECTION
 from conformance.machines.log.consumers import Consumers
 from conformance.machines.log.fetches import Fetches
 from conformance.machines.log.leaders import LeaderProbes
@@ -204,7 +204,7 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         if len(effects) == len(self.standing) and all(one.idles_processes or one.fails_directory for one in effects):
             with suppress(Overdue):
                 self.bench.eventually(
-                    lambda: not self.roles.leaderless(), "a leader", within=CONVERGES_WITHIN + 2, every=0.5, due=None
+                    lambda: not self.roles.leaderless(), "a leader", within=CONVERGENCE_TIMEOUT + 2, every=0.5, due=None
                 )
 
     def _describe_directories(self) -> None:

@@ -18,7 +18,7 @@ from conformance.rigs.topics import create_topics
 from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
-from history.due import COORDINATES_WITHIN
+from history.due import COORDINATOR_TIMEOUT
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.groups import (
@@ -39,7 +39,7 @@ from protocol.words import say
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
 """A member's session timeout in seconds, the default of every release."""
-GIVEN_WITHIN = 30.0
+ASSIGNMENT_TIMEOUT = 30.0
 """Seconds within which free or released partitions must have their next owner."""
 MANY = 12
 """The number of partitions of a large topic, so that one rebalance moves many."""
@@ -272,7 +272,7 @@ class Group:
         return self.bench.wait.comes_true(
             lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",
-            GIVEN_WITHIN,
+            ASSIGNMENT_TIMEOUT,
         )
 
     # --- offsets
@@ -413,7 +413,7 @@ def await_coordinator(bench: Bench, group: str) -> None:
             node.offset_fetch(group, version=WITHOUT_GROUPS), NOT_COORDINATED_YET
         )
 
-    bench.eventually(ready, f"a coordinator of {group}", COORDINATES_WITHIN, due="coordinator")
+    bench.eventually(ready, f"a coordinator of {group}", COORDINATOR_TIMEOUT, due="coordinator")
 
 
 def new_group(bench: Bench, partitions: int = 4) -> GroupData:

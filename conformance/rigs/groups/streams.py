@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import GROUPS
-from conformance.rigs.groups.group import GIVEN_WITHIN, SESSION, Group, new_group
+from conformance.rigs.groups.group import ASSIGNMENT_TIMEOUT, SESSION, Group, new_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
@@ -110,7 +110,7 @@ class StreamsGroup(Group):
             standbys = all(member.standby == every - member.active for member in members) or not self.stateful
             return sorted(active) == sorted(every) and len({one.epoch for one in members}) == 1 and standbys
 
-        self.bench.eventually(are_balanced, f"{self.name} in balance", GIVEN_WITHIN)
+        self.bench.eventually(are_balanced, f"{self.name} in balance", ASSIGNMENT_TIMEOUT)
 
     def hand_over_tasks(self) -> StreamsHandOver:
         """Bring the group into the state of StreamsHandOver; both members know their epoch."""

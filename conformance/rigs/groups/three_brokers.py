@@ -9,7 +9,7 @@ from conformance.rigs.producers.three_brokers import How, ThreeBrokers, Transact
 from fixtures.views.coordinator import Coordinator
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
-from history.due import COORDINATES_WITHIN
+from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.coordinators import LOGS
 from protocol.messages import Topic
@@ -28,7 +28,7 @@ class RoutedGroup(Group):
         def ready() -> bool:
             return not ask_again(self.node.offset_fetch(self.name, version=WITHOUT_GROUPS), NOT_COORDINATED_YET)
 
-        self.bench.eventually(ready, f"a coordinator of {self.name}", COORDINATES_WITHIN, due="coordinator")
+        self.bench.eventually(ready, f"a coordinator of {self.name}", COORDINATOR_TIMEOUT, due="coordinator")
 
     @property
     def log(self) -> Partition:

@@ -16,7 +16,7 @@ from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
 from fixtures.waiting import Overdue
 from fixtures.wire import WireError
-from history.due import STARTS_WITHIN, Due
+from history.due import START_TIMEOUT, Due
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -148,7 +148,7 @@ class Crashing(Partition):
     def joins(self, probe: Callable[[], object], what: str) -> None:
         """Wait until a restarted replica is in sync. If it never is, read its records for the judges, and raise."""
         try:
-            self.wait_until(lambda: bool(probe()), what, "replica", STARTS_WITHIN)
+            self.wait_until(lambda: bool(probe()), what, "replica", START_TIMEOUT)
         except Overdue:
             at_rest(self)
             raise

@@ -14,7 +14,7 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.cluster import MetadataAnswer, PartitionMetadata
 from protocol.codes import Error
 from protocol.configs import ResourceType
@@ -81,7 +81,7 @@ class ElectionSettings:
         for one in self.partitions["wiped"]:
             self.bench.disk(self.first, f"{one.name}-0").lose()
         self.bench.processes.start(self.second)
-        self.bench.eventually(self._is_listed, f"{self.second} unfenced", STARTS_WITHIN, due="node")
+        self.bench.eventually(self._is_listed, f"{self.second} unfenced", START_TIMEOUT, due="node")
 
     def _await_state(self, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
         def all_hold() -> bool:

@@ -9,7 +9,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.wire.errors import NotOffered
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError
@@ -60,7 +60,7 @@ class EligibleReplicas:
 
     def returns(self, id: int) -> None:
         """Wait until the broker is unfenced."""
-        self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", STARTS_WITHIN)
+        self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", START_TIMEOUT)
 
     def _require_accepted(self, error: Error) -> None:
         if error is not Error.NONE:

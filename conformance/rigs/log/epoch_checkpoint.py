@@ -10,7 +10,7 @@ from history.readings import File
 
 _FORM = re.compile(rb"0\n(\d+)\n((?:\d+ \d+\n)*)")
 
-WRITTEN_WITHIN = WITHIN
+WRITE_TIMEOUT = WITHIN
 """Seconds within which the file must be written: from 3.8 on some writes are asynchronous, with the general bound."""
 
 
@@ -37,9 +37,9 @@ def read_epochs(partition: Partition, broker: int, until: Callable[[File], bool]
 
     def read() -> File | None:
         file = bench.read_file(bench.name_of(broker), path)
-        return file if until(file) or bench.now().seconds - began > WRITTEN_WITHIN else None
+        return file if until(file) or bench.now().seconds - began > WRITE_TIMEOUT else None
 
-    file = bench.eventually(read, f"a reading of {path} on {broker}", within=WRITTEN_WITHIN + 10, due=None)
-    if not until(file) and is_starved(bench.wait.recorded_late(WRITTEN_WITHIN), WRITTEN_WITHIN):
-        raise bench.wait.overdue("step", f"{path} of {broker} as it must be", WRITTEN_WITHIN)
+    file = bench.eventually(read, f"a reading of {path} on {broker}", within=WRITE_TIMEOUT + 10, due=None)
+    if not until(file) and is_starved(bench.wait.recorded_late(WRITE_TIMEOUT), WRITE_TIMEOUT):
+        raise bench.wait.overdue("step", f"{path} of {broker} as it must be", WRITE_TIMEOUT)
     return file

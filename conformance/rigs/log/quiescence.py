@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from conformance.judging.facts.log import FUTURE_REPLICA
-from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN, HEALED
+from conformance.judging.timeline import AT_REST, CONVERGENCE_TIMEOUT, HEALED
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient, WireError
 from protocol.cluster import PartitionMetadata
@@ -27,7 +27,7 @@ def at_rest(*partitions: Partition) -> bool:
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.remaining_damage())
     met = (
-        bench.wait.comes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGES_WITHIN).outcome
+        bench.wait.comes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGENCE_TIMEOUT).outcome
         is True
     )
     bench.tape.premise(AT_REST, met)

@@ -15,7 +15,7 @@ LOST = "second"
 TOPICS = 4
 """Enough topics for both directories: a broker places a new partition where the fewest are."""
 
-HEARD_WITHIN = 5.0
+CONTROLLER_REACTION_TIMEOUT = 5.0
 """Seconds within which the controller reacts to a reported directory failure."""
 
 
@@ -65,7 +65,9 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     bench.eventually(disks.failed_directory, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports the failure, and the controller elects new leaders, here none; the broker
     # then has to apply that.
-    bench.wait.comes_true(disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=HEARD_WITHIN)
+    bench.wait.comes_true(
+        disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=CONTROLLER_REACTION_TIMEOUT
+    )
     return data
 
 

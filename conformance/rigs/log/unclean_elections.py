@@ -18,7 +18,7 @@ from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.errors import NotOffered
 from fixtures.wire.retriable import NOT_SERVED_YET, ask_again
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.topics import ElectionType
@@ -85,7 +85,7 @@ class UncleanPartition(Partition):
     def come_back(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
         self.bench.processes.start(name)
-        self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced", STARTS_WITHIN, due="node")
+        self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced", START_TIMEOUT, due="node")
 
     def _is_listed(self, name: str) -> bool:
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}

@@ -24,7 +24,7 @@ from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
 from fixtures.wire.retriable import require_accepted
-from history.due import COORDINATES_WITHIN
+from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -182,7 +182,7 @@ class Stage:
         self.bench.processes.start(self._broker)
         answering_again(self.bench, self._broker)
         self.bench.eventually(
-            self._coordinates, f"{self._broker} coordinating again", COORDINATES_WITHIN, due="coordinator"
+            self._coordinates, f"{self._broker} coordinating again", COORDINATOR_TIMEOUT, due="coordinator"
         )
 
     def _coordinates(self) -> bool:

@@ -8,7 +8,7 @@ from protocol.records import ControlType
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
 """The control type of the marker of a committed (True) or aborted (False) transaction."""
-MARKED_WITHIN = 30.0
+MARKER_TIMEOUT = 30.0
 """Seconds within which a decided transaction must have its markers, once its partitions have leaders."""
 ALL = 1024 * 1024
 """Bytes of a Fetch, more than any log of these checks has."""

@@ -12,14 +12,14 @@ from conformance.core.topologies import TRANSACTIONS
 from conformance.core.waiting import Settled
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_topics
 from conformance.rigs.log.quiescence import DEBUGGING_CONSUMER
-from conformance.rigs.producers.outcomes import MARKED_WITHIN
+from conformance.rigs.producers.outcomes import MARKER_TIMEOUT
 from conformance.rigs.producers.producer import CheckProducer
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import require_accepted
-from history.due import STARTS_WITHIN
+from history.due import START_TIMEOUT
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
 from protocol.coordinators import LOGS
@@ -120,7 +120,7 @@ class ThreeBrokers:
             return None if found == self.bench.id_of(former) else found
 
         return self.bench.name_of(
-            self.bench.eventually(other, f"{view}, after {former}", STARTS_WITHIN, due="coordinator")
+            self.bench.eventually(other, f"{view}, after {former}", START_TIMEOUT, due="coordinator")
         )
 
     def at_most(self, api: str, version: int) -> int:
@@ -155,7 +155,7 @@ class ThreeBrokers:
         with self.without_broker(old, how):
             alive = self.others(old)
             yield self.bench.eventually(
-                lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", STARTS_WITHIN,
+                lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", START_TIMEOUT,
                 due="leader",
             )  # fmt: skip
         partition.wait_until_whole()
@@ -197,7 +197,7 @@ class ThreeBrokers:
             serves = node.list_offsets(partition.name, partition.index).error is Error.NONE
             return serves and partition.state_by(seen_by).leader == id
 
-        self.bench.eventually(is_led, f"{name} leading {partition}", STARTS_WITHIN, due="leader")
+        self.bench.eventually(is_led, f"{name} leading {partition}", START_TIMEOUT, due="leader")
 
     def leaderless(self, partition: Partition, seen_by: str) -> None:
         """Wait until the broker `seen_by` shows no leader for the partition."""
@@ -205,7 +205,7 @@ class ThreeBrokers:
         def has_no_leader() -> bool:
             return partition.state_by(seen_by).leader == -1
 
-        self.bench.eventually(has_no_leader, f"no leader of {partition}", STARTS_WITHIN, due="leader")
+        self.bench.eventually(has_no_leader, f"no leader of {partition}", START_TIMEOUT, due="leader")
 
     def move_to(self, partition: Partition, name: str) -> None:
         """Reassign the partition to this broker alone, which copies its log and then leads."""
@@ -216,7 +216,7 @@ class ThreeBrokers:
             state = partition.await_agreement()
             return (state.leader, state.replicas) == (id, (id,)) and partition.served_by_isr(state)
 
-        self.bench.eventually(alone, f"{partition} on {name} alone", STARTS_WITHIN, due="replica")
+        self.bench.eventually(alone, f"{partition} on {name} alone", START_TIMEOUT, due="replica")
 
     # --- what a partition holds
 
@@ -248,7 +248,7 @@ class ThreeBrokers:
         met = self.bench.wait.comes_true(
             lambda: self.outcome(partition, producer).is_complete(wanted),
             f"{wanted.name} on {partition}",
-            MARKED_WITHIN,
+            MARKER_TIMEOUT,
         )
         return met, self.outcome(partition, producer)
 

@@ -8,7 +8,7 @@ from conformance.running.evidence.violation import ViolationHistory
 from history.subjects import Subject
 from history.taken import Taken
 
-MOST_LINES = 40
+MAX_LINES = 40
 """The most lines of one block: those of a step, or all if there are no steps."""
 
 
@@ -45,13 +45,13 @@ def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, s
 
 
 def _event_block(lines: Sequence[str]) -> list[str]:
-    """Return a block of at most `MOST_LINES` lines that ends just after the last event that shows the violation, or
+    """Return a block of at most `MAX_LINES` lines that ends just after the last event that shows the violation, or
     else of the first lines, and the number of lines left out."""
     if not lines:
         return []
     shown = [number for number, line in enumerate(lines) if line.startswith("->")]
-    end = max(MOST_LINES, (shown[-1] if shown else 0) + 5)
-    kept = lines[max(0, end - MOST_LINES) : end]
+    end = max(MAX_LINES, (shown[-1] if shown else 0) + 5)
+    kept = lines[max(0, end - MAX_LINES) : end]
     left_out = len(lines) - len(kept)
     return ["```", *kept, *([f"({left_out} more lines: see history.jsonl)"] if left_out else []), "```", ""]
 

@@ -15,7 +15,7 @@ from history.taken import Taken
 
 WIDTH = 118
 """The most characters of a line, but for the command, which stays whole."""
-MOST_LINES = 6
+MAX_LINES = 6
 """The most lines of one paragraph."""
 SHOWN_LINES = 16
 """The most lines of all events that show the violation; any other event has one."""
@@ -73,14 +73,14 @@ def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
 
 
 def paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
-    """Return texts as paragraphs of at most `MOST_LINES` lines each."""
+    """Return texts as paragraphs of at most `MAX_LINES` lines each."""
     lines: list[str] = []
     for text in texts:
         lines += [*wrap_text(text, indent, indent), ""]
     return lines
 
 
-def wrap_text(text: str, first: str = "", then: str = "", most: int = MOST_LINES) -> list[str]:
+def wrap_text(text: str, first: str = "", then: str = "", most: int = MAX_LINES) -> list[str]:
     """Return a text on lines of at most `WIDTH` characters, the last of which shows where it is cut."""
     found = textwrap.wrap(
         " ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False,

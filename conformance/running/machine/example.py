@@ -14,7 +14,7 @@ from conformance.core.evaluate import applicable_claims, judged_on
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judge, Judging, Raised
-from conformance.running.standing import HEALED_WITHIN, HURRIED, Standing, with_reason
+from conformance.running.standing import HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT, Standing, with_reason
 from conformance.running.violations import breaks_its_row
 from fixtures.spending import spending
 from fixtures.tape import LiveTape
@@ -28,7 +28,7 @@ from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"
 """The note after the step at which a judge saw a violation, and after which no step was taken."""
-RESTS_WITHIN = 120.0
+REST_TIMEOUT = 120.0
 """Seconds that an example has to come to rest."""
 
 Schedule = Sequence[Step]
@@ -91,7 +91,7 @@ class ExampleLab(Protocol):
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench: ...
 
-    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str: ...
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str: ...
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,13 +148,13 @@ class ExampleRun:
         kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guard(self._come_to_rest)
-        within = HURRIED if self._is_over else HEALED_WITHIN
+        within = HURRIED_HEAL_TIMEOUT if self._is_over else HEAL_TIMEOUT
         replaced = self._lab.heal(self._bench, self._tape, troubled=bool(self._trouble), within=within)
         trouble = with_reason(self._trouble, replaced)
         blamed = ended_by_itself if self._trouble and not self._hindered else hindrance
         hindered = blamed(self._tape.history)
         self._bench.close()
-        cut_off = within == HURRIED and (self._ran_out or not self._trouble)
+        cut_off = within == HURRIED_HEAL_TIMEOUT and (self._ran_out or not self._trouble)
         outcome: Literal["judged", "premise lost", "error"] = "premise lost" if hindered or cut_off else "error"
         history = self._tape.end(
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
@@ -179,7 +179,7 @@ class ExampleRun:
     def _come_to_rest(self) -> None:
         executor = self._ready()
         self._tape.note(REST_NOTE)
-        with deadline(time.monotonic() + (HURRIED if self._is_over else RESTS_WITHIN)):
+        with deadline(time.monotonic() + (HURRIED_HEAL_TIMEOUT if self._is_over else REST_TIMEOUT)):
             executor.bring_to_rest()
 
     @property

@@ -11,7 +11,7 @@ import msgspec
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.floors import FLOORS
 from conformance.core.machines import AnyMachine
-from conformance.running.check_run import MOST_ERRORS, CheckRun
+from conformance.running.check_run import MAX_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.lab import Hindered, Lab, path_slug
 from conformance.running.machine.beginning import Beginning
@@ -149,7 +149,7 @@ class MachineRun(CheckRun):
         """True once at least half of the examples failed: a machine has many long ones with many faults, a few of which
         may fail."""
         troubled = len(self._errors) + len(self._hindered)
-        return troubled >= MOST_ERRORS and 2 * troubled >= self._examples
+        return troubled >= MAX_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 

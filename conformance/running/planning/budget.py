@@ -30,7 +30,7 @@ in the time that is left. Quick has none: its search for the rarest cases uses t
 
 SHRINKING: dict[Profile, float] = {"smoke": 60.0, "quick": 300.0, "nightly": 1_200.0}
 """Seconds in which a part of a machine shrinks and replays its findings' schedules."""
-SMALLER: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
+INPUT_SHRINKING: dict[Profile, float] = {"smoke": 5.0, "quick": 20.0, "nightly": 60.0}
 """Seconds in which a probe shrinks and replays the inputs of each breach."""
 EXPLORING = 0.75
 """The share of a machine's time under a clock for exploring; the rest is for shrinking and replays."""
@@ -61,13 +61,13 @@ PATIENCE: dict[Kind, float] = {
 They are several times what the slowest takes on a busy host, so that a broken broker takes no more from the other
 checks. A soak ends by itself.
 """
-PATIENT = 3.0
+PATIENCE_FACTOR = 3.0
 """A check that is known to be slow is not cut off before this many times its seconds."""
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds reserved for each part of a machine: its opening, and some drawn examples."""
-MOST_RESERVED = 1 / 3
+MAX_RESERVED_SHARE = 1 / 3
 """The largest share of the run's time reserved for all machines together."""
-FOR_THE_RAREST = 1 / 3
+SEARCH_SHARE = 1 / 3
 """The share, for the search for the rarest cases, of the time left when machines begin, if that search is among the
 items."""
 
@@ -172,12 +172,12 @@ def plan_time(profile: Profile, minutes: float, items: Sequence[Work], workers: 
 def _patience(work: Work) -> float:
     """Return the seconds after which an item is cut off: more than a slow check is known to take."""
     known = shipped_costs().seconds(work.check, version_in(work.label)) or 0.0
-    return max(PATIENCE[work.kind], PATIENT * known)
+    return max(PATIENCE[work.kind], PATIENCE_FACTOR * known)
 
 
 def _reserved_seconds(profile: Profile, parts: int, total: float, workers: int) -> float:
     """Return the seconds at the run's end in which no probe, schedule or soak runs."""
-    return min(RESERVE[profile] * math.ceil(parts / workers), MOST_RESERVED * total) if parts else 0.0
+    return min(RESERVE[profile] * math.ceil(parts / workers), MAX_RESERVED_SHARE * total) if parts else 0.0
 
 
 def _unbounded_shares(items: Sequence[Work], total: float, workers: int, reserved: float) -> dict[Work, Share]:
@@ -185,7 +185,7 @@ def _unbounded_shares(items: Sequence[Work], total: float, workers: int, reserve
     parts = [work for work in items if work.kind == "machine"]
     searches = [work for work in items if work.kind == "rarest"]
     rounds = math.ceil(len(parts) / workers)
-    search = rounds * FOR_THE_RAREST / (1 - FOR_THE_RAREST) if searches else 0.0
+    search = rounds * SEARCH_SHARE / (1 - SEARCH_SHARE) if searches else 0.0
     machines = {
         work: Share(until=total, rounds=rounds - n // workers, search=search, reserved=reserved / rounds)
         for n, work in enumerate(parts)

@@ -24,11 +24,11 @@ ALIKE = 1.5
 """Medians of neighbouring versions that differ by no more than this factor, or by `NOISE`, are one range."""
 NOISE = 2.0
 """Seconds."""
-FAR_OFF = 3.0
+OFF_BY_FACTOR = 3.0
 """A check is off if it takes this many times what is known of it, or as little."""
-LEAST_OFF = 15.0
+OFF_BY_SECONDS = 15.0
 """Seconds by which a check must differ from its cost to be off."""
-MOST_TOLD = 10
+MAX_REMARKED = 10
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,10 +109,10 @@ def off_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Co
         if id in estimates
         for known in [costs.seconds(id, version)]
         for cost, what in [(estimates[id], "estimated") if known is None else (known, "known as")]
-        if abs(seconds - cost) > LEAST_OFF and not cost / FAR_OFF <= seconds <= cost * FAR_OFF
+        if abs(seconds - cost) > OFF_BY_SECONDS and not cost / OFF_BY_FACTOR <= seconds <= cost * OFF_BY_FACTOR
     ]
     named = [line for _, line in sorted(lines, reverse=True)]
-    return named[:MOST_TOLD] + ([f"cost  and {len(named) - MOST_TOLD} more"] if len(named) > MOST_TOLD else [])
+    return named[:MAX_REMARKED] + ([f"cost  and {len(named) - MAX_REMARKED} more"] if len(named) > MAX_REMARKED else [])
 
 
 def is_machine(check: str) -> bool:

@@ -11,7 +11,7 @@ from types import TracebackType
 
 WITHIN = 600.0
 """Seconds within which some check must finish, unless the run's time is longer."""
-CLEARS_UP_WITHIN = 180.0
+CLEANUP_TIMEOUT = 180.0
 """Seconds that an interrupted process has to remove its clusters."""
 
 
@@ -27,7 +27,7 @@ class Watchdog:
         total: float = 0.0,
         *,
         within: float = WITHIN,
-        clears_up_within: float = CLEARS_UP_WITHIN,
+        clears_up_within: float = CLEANUP_TIMEOUT,
         interrupt: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGINT),
         end: Callable[[], object] = lambda: os._exit(3),
     ) -> None:

@@ -20,7 +20,7 @@ from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
-from conformance.running.planning.budget import SMALLER
+from conformance.running.planning.budget import INPUT_SHRINKING
 from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, shrink_inputs
 from conformance.running.standing import with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
@@ -154,7 +154,7 @@ class ProbeRun(CheckRun):
         """Shrink the inputs of each breach after the floors are met. A failed try neither counts nor ends the probe."""
         self._investigating = True
         for breach, broken in list(self._broken.items()):
-            ends = min(self.ends, time.monotonic() + SMALLER[self.lab.settings.profile])
+            ends = min(self.ends, time.monotonic() + INPUT_SHRINKING[self.lab.settings.profile])
             if time.monotonic() < ends:
                 self._reproduce(breach, broken, ends)
         self._investigating = False

@@ -11,7 +11,7 @@ from conformance.judging.excuses import (
     EPOCH_FILE_LOST_BY_FAULT,
     LAST_KNOWN_LEADER,
 )
-from conformance.judging.log.damage import CHECKPOINTED_WITHIN
+from conformance.judging.log.damage import CHECKPOINT_TIMEOUT
 from conformance.judging.log.settings import SETTLED_AFTER
 from conformance.judging.timeline import MIN_ISR, UNCLEAN_ELECTION
 from protocol.codes import Error
@@ -158,7 +158,7 @@ def _without_epochs(node: int = 2, *, seen: int = 0, partition: str = OURS) -> L
     """A replica that had shown this high watermark long before lost leader-epoch-checkpoint."""
     history = _acknowledged()
     if seen:
-        history.fetch(2, A, B, epoch=0, hw=seen).later(CHECKPOINTED_WITHIN + 1)
+        history.fetch(2, A, B, epoch=0, hw=seen).later(CHECKPOINT_TIMEOUT + 1)
     return history.hit("remove-epoch-checkpoint", node, partition=partition)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from fixtures.producers import (
-    ENDED_WITHIN,
+    END_TIMEOUT,
     Flushed,
     KafkaPythonProducer,
     OperationResult,
@@ -128,7 +128,7 @@ class MiniProducer(KafkaPythonProducer):
 
     def _end(self) -> None:
         """End the transaction once each batch's outcome is known."""
-        self._flush(ENDED_WITHIN)
+        self._flush(END_TIMEOUT)
         if any(self._queue.values()):
             raise ProducerTrouble(f"{self.name} did not end its transaction, and goes on with it")
         commit = bool(self._ends)
@@ -159,7 +159,7 @@ class MiniProducer(KafkaPythonProducer):
 
     def _granted(self, ask: Callable[[NodeClient], Answer]) -> None:
         """Return the answer, retrying on transient errors. Raises ProducerTrouble."""
-        until, error = self._cluster.seconds + ENDED_WITHIN, Error.COORDINATOR_NOT_AVAILABLE
+        until, error = self._cluster.seconds + END_TIMEOUT, Error.COORDINATOR_NOT_AVAILABLE
         while self._cluster.seconds < until and error in AGAIN:
             self._cluster.tick()
             if (id := self._cluster.coordinator) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from conformance.core.bench import Bench
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
-from conformance.judging.timeline import AT_REST, CONVERGES_WITHIN
+from conformance.judging.timeline import AT_REST, CONVERGENCE_TIMEOUT
 from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import Reader
@@ -73,7 +73,7 @@ def last_replica_comes_back(*bugs: str) -> list[Observation]:
 
 
 def _over(partition: Partition, began: float) -> bool:
-    return partition.state_by("broker-2").leader >= 0 or partition.bench.now().seconds - began > CONVERGES_WITHIN + 2
+    return partition.state_by("broker-2").leader >= 0 or partition.bench.now().seconds - began > CONVERGENCE_TIMEOUT + 2
 
 
 def follower_comes_back_first(*bugs: str) -> list[Observation]:
@@ -106,7 +106,7 @@ def follower_is_elected_unseen(*bugs: str) -> list[Observation]:
     faults.inject(Kill(role="leader"))
     bench.processes.start("broker-2")
     began = bench.now().seconds
-    bench.eventually(lambda: bench.now().seconds - began > CONVERGES_WITHIN, "the end of elections", within=60.0)
+    bench.eventually(lambda: bench.now().seconds - began > CONVERGENCE_TIMEOUT, "the end of elections", within=60.0)
     bench.processes.start("broker-1")
     partition.await_agreement(["broker-1", "broker-2"])
     bench.registrations([(partition.topic, partition.index)])

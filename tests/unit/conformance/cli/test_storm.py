@@ -65,7 +65,7 @@ def targets(tmp_path: Path) -> FakeTargets:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storm_module, "WHOLE_WITHIN", 0.05)
+    monkeypatch.setattr(storm_module, "HEALTHY_TIMEOUT", 0.05)
 
 
 def raged(

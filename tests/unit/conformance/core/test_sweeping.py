@@ -37,7 +37,7 @@ from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.support.release_jars import jars_at_hand
 
-MOST_REQUESTS = 150
+MAX_REQUESTS = 150
 TURNS = 60
 LEAST = {"Fetch": 4, "OffsetFetch": 1}
 """Versions below are not asked for."""
@@ -101,7 +101,7 @@ def test_the_first_requests_come_again_at_the_end(turns: Bench) -> None:
 
 
 def test_a_sweep_takes_few_requests(turns: Bench) -> None:
-    assert max(map(len, asked(turns))) <= MOST_REQUESTS
+    assert max(map(len, asked(turns))) <= MAX_REQUESTS
 
 
 def test_an_honest_cluster_answers_alike_whatever_the_turn(turns: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.excerpt import MOST, MOST_SHOWN, excerpt
+from conformance.judging.excerpt import MAX_SHOWN, MOST, excerpt
 from history.events import Ended
 from history.subjects import Subject
 from protocol.codes import Error
@@ -61,7 +61,7 @@ def test_there_are_never_more_than_a_few() -> None:
         history.produce(1, f"v{n}", at=n)
     shown = [event.n for event in history.events if event.n % 2]
     found = excerpt(history.history, ABOUT, shown)
-    assert [one.shown for one in found.lines] == [True] * MOST_SHOWN
+    assert [one.shown for one in found.lines] == [True] * MAX_SHOWN
     assert found.lines[0].event.n == shown[0]
     assert found.lines[-1].event.n == shown[-1]
     assert len(excerpt(history.history, ABOUT, shown[-1:]).lines) <= MOST

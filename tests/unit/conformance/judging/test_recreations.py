@@ -14,7 +14,7 @@ from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.log.written_records import every_fact_is_looked_at
 from conformance.judging.reading import Reading
-from conformance.judging.recreations import APPLIES_WITHIN
+from conformance.judging.recreations import DELETION_TIMEOUT
 from conformance.judging.timeline import NEVER
 from history.effects import Effects
 from protocol.codes import Error
@@ -45,7 +45,7 @@ def begun() -> LogHistory:
 
 def recreated(history: LogHistory | None = None) -> LogHistory:
     """It is deleted and created again, and begins at epoch 0; all brokers know of it."""
-    return (history or begun()).deleted().created_as(TWO).settled(1, 0).later(APPLIES_WITHIN + 1)
+    return (history or begun()).deleted().created_as(TWO).settled(1, 0).later(DELETION_TIMEOUT + 1)
 
 
 def written(history: LogHistory) -> LogHistory:
@@ -67,7 +67,7 @@ def test_a_topic_of_the_same_name_is_another_one() -> None:
         (0, True, 1),
         (1, True, 4),
     ]
-    again = written(history.deleted().created_as(THREE).settled(1, 0).later(APPLIES_WITHIN + 1))
+    again = written(history.deleted().created_as(THREE).settled(1, 0).later(DELETION_TIMEOUT + 1))
     assert violated(again) == set()
     assert [story.number for story in stories(again)] == [0, 1, 2]
 
@@ -159,7 +159,7 @@ def test_what_may_be_of_either_topic_breaks_nothing(name: str) -> None:
 def test_a_broker_may_serve_the_former_log_until_it_has_applied_its_metadata() -> None:
     history = begun().deleted().created_as(TWO).settled(1, 0).whole(1, FORMER, epoch=0, hw=1)
     assert violated(history) == set()
-    assert violated(history.later(APPLIES_WITHIN + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
+    assert violated(history.later(DELETION_TIMEOUT + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
 
 
 def test_a_broker_that_served_the_new_id_does_not_serve_the_former_log_any_more() -> None:
@@ -174,7 +174,7 @@ def test_a_broker_that_served_the_new_id_does_not_serve_the_former_log_any_more(
 def test_a_host_that_slept_leaves_it_open_which_log_a_broker_serves() -> None:
     history = begun().deleted().created_as(TWO).settled(1, 0).asleep(60)
     assert violated(history.whole(1, FORMER, epoch=0, hw=1)) == set()
-    assert violated(history.later(APPLIES_WITHIN + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
+    assert violated(history.later(DELETION_TIMEOUT + 1).whole(1, FORMER, epoch=0, hw=1)) == {"GEN-16"}
 
 
 def test_a_deletion_by_the_former_id_spares_the_new_topic() -> None:

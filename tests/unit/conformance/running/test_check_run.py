@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims
-from conformance.running.check_run import MOST_ERRORS, MOST_SECONDS_IN_TROUBLE, CheckRun, faults_of, premises_of
+from conformance.running.check_run import MAX_ERRORS, MAX_FAILED_SECONDS, CheckRun, faults_of, premises_of
 from fixtures.runs import Run
 from history.events import AnyEvent, Example, Fault, History, Phase, Premise
 from history.shards import AttemptCount, CheckLine, FaultCount, PremiseCount
@@ -105,10 +105,10 @@ def failing(*seconds: float) -> Callable[[CheckRun], None]:
 @pytest.mark.parametrize(
     ("seconds", "trouble"),
     [
-        ([1.0] * (MOST_ERRORS - 1), []),
-        ([1.0] * (MOST_ERRORS + 2), [f"trouble {number}" for number in range(MOST_ERRORS)]),
-        ([MOST_SECONDS_IN_TROUBLE], []),
-        ([MOST_SECONDS_IN_TROUBLE, 0.1, 1.0], ["trouble 0", "trouble 1"]),
+        ([1.0] * (MAX_ERRORS - 1), []),
+        ([1.0] * (MAX_ERRORS + 2), [f"trouble {number}" for number in range(MAX_ERRORS)]),
+        ([MAX_FAILED_SECONDS], []),
+        ([MAX_FAILED_SECONDS, 0.1, 1.0], ["trouble 0", "trouble 1"]),
     ],
 )
 def test_a_check_gives_up_after_some_examples_in_trouble_or_too_long_in_it(
@@ -134,7 +134,7 @@ def test_the_line_counts_examples_by_case_and_end(tmp_path: Path, state: Path, m
 
 def test_a_check_that_the_tested_system_kept_from_going_on_names_the_row(tmp_path: Path, state: Path) -> None:
     def script(one: CheckRun) -> None:
-        for _ in range(MOST_ERRORS):
+        for _ in range(MAX_ERRORS):
             one.note_hindrance("GEN-21: no answer", 1.0)
 
     _, line = ran(tmp_path, script)

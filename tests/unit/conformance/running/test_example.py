@@ -17,7 +17,7 @@ from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
-from conformance.running.standing import HEALED_WITHIN, HURRIED
+from conformance.running.standing import HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT
 from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime
 from history.events import History, Note
@@ -77,7 +77,7 @@ class Healing(ExampleOnMiniature):
     within = 0.0
     troubled = False
 
-    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEALED_WITHIN) -> str:
+    def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str:
         self.within, self.troubled = within, troubled
         return self.has_to_be_replaced
 
@@ -174,7 +174,7 @@ def test_the_whole_history_decides_on_a_suspicion() -> None:
     assert played(["broken"], ending()).explanation == ""
 
 
-@pytest.mark.parametrize(("at", "taken", "within"), [(0.0, 0, HURRIED), (float("inf"), 2, HEALED_WITHIN)])
+@pytest.mark.parametrize(("at", "taken", "within"), [(0.0, 0, HURRIED_HEAL_TIMEOUT), (float("inf"), 2, HEAL_TIMEOUT)])
 def test_after_its_time_no_step_is_taken_and_healing_is_hurried(at: float, taken: int, within: float) -> None:
     lab = Healing()
     one = played(["fine", "fine"], ending(at=at and time.monotonic() + at), lab)
@@ -186,7 +186,7 @@ def test_a_step_that_had_no_time_left_ends_the_example_and_is_no_trouble() -> No
     lab = Healing()
     one = played(["fine", "late", "fine"], ending(), lab)
     assert [step.act for step in one.steps if isinstance(step, Do)] == ["fine", "late"]
-    assert (one.trouble, lab.within) == ("", HURRIED)
+    assert (one.trouble, lab.within) == ("", HURRIED_HEAL_TIMEOUT)
 
 
 def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:

@@ -106,7 +106,7 @@ def test_trouble_with_a_fault_is_raised_again_as_it_was(tape: LiveTape, fault: R
 
 @pytest.fixture
 def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-    monkeypatch.setattr(lab_module, "WHOLE_AGAIN_WITHIN", 0.05)
+    monkeypatch.setattr(lab_module, "HEALTHY_AGAIN_TIMEOUT", 0.05)
     return Play(tmp_path)
 
 

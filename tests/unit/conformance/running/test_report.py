@@ -9,7 +9,7 @@ import pytest
 
 from conformance.catalogue import shipped_rows
 from conformance.judging.narration import Narration
-from conformance.running.evidence.course import MOST_LINES, course_text
+from conformance.running.evidence.course import MAX_LINES, course_text
 from conformance.running.evidence.disk_words import BATCHES, disk_lines_about
 from conformance.running.evidence.report import WIDTH, report_text, with_replays
 from conformance.running.evidence.violation import violation_history
@@ -192,8 +192,8 @@ def test_the_course_has_each_step_and_cuts_none_but_long_ones() -> None:
     text = course_text(violation_history(COLUMN, history.history, observation([history.events[-1].n])))
     assert [f"**Step {n}: produce, on strict-0" in text for n in range(1, 7)] == [True] * 5 + [False]
     long = LogHistory()
-    for n in range(3 * MOST_LINES):
+    for n in range(3 * MAX_LINES):
         long.produce(1, f"v{n}", at=n)
     text = course_text(violation_history(COLUMN, long.history, observation([long.events[-1].n])))
-    assert f"'v{3 * MOST_LINES - 1}' -> appended" in text
+    assert f"'v{3 * MAX_LINES - 1}' -> appended" in text
     assert "more lines: see history.jsonl)" in text

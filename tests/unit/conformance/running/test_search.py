@@ -11,7 +11,7 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, held_if
 from conformance.running.probe.run import ProbeRun
-from conformance.running.search import FEWEST_SECONDS, Search
+from conformance.running.search import MIN_SECONDS, Search
 from fixtures.runs import Run
 from history.shards import ExampleLine, read_shards
 from tests.support.fake_checks import RIG
@@ -76,30 +76,30 @@ def observed(lab: FakeLab) -> int:
 
 def test_the_rarest_case_comes_first_and_then_the_check_that_was_tried_least(lab: FakeLab) -> None:
     before = observed(lab)
-    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(FEWEST_SECONDS + 3 * SECONDS)
+    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(MIN_SECONDS + 3 * SECONDS)
     assert ran(lab)[before:] == [NEVER.id, OFTEN.id, NEVER.id]
 
 
 def test_workers_begin_with_different_checks(lab: FakeLab) -> None:
     before = observed(lab)
-    Search(lab, LABEL, [OFTEN, NEVER], part=2).run(FEWEST_SECONDS + SECONDS)
+    Search(lab, LABEL, [OFTEN, NEVER], part=2).run(MIN_SECONDS + SECONDS)
     assert ran(lab)[before:] == [OFTEN.id]
 
 
 def test_a_rest_of_time_that_is_too_short_is_not_used(lab: FakeLab) -> None:
     before = observed(lab)
-    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(FEWEST_SECONDS)
+    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(MIN_SECONDS)
     assert ran(lab)[before:] == []
 
 
 def test_without_a_shard_of_the_column_nothing_is_known_to_be_rare(lab: FakeLab) -> None:
-    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(10 * FEWEST_SECONDS)
+    Search(lab, LABEL, [OFTEN, NEVER], part=1).run(10 * MIN_SECONDS)
     assert ran(lab) == []
 
 
 def test_violations_that_it_finds_count(lab: FakeLab) -> None:
     observed(lab)
     search = Search(lab, LABEL, [OFTEN, BROKEN], part=1)
-    search.run(FEWEST_SECONDS + SECONDS)
+    search.run(MIN_SECONDS + SECONDS)
     assert [(one.requirement, one.case) for one in search.violations] == [(OTHER, CASES[OTHER])]
     assert search.trouble == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.running.evidence import folder
-from conformance.running.planning.budget import SMALLER
+from conformance.running.planning.budget import INPUT_SHRINKING
 from conformance.running.probe.smaller_inputs import find_smallest, least_of
 from history.shards import CheckLine, ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
@@ -75,7 +75,7 @@ def play(tmp_path: Path, state: Path) -> Play:
 
 
 def test_the_evidence_of_the_smallest_inputs_is_reported(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SMALLER, "smoke", 60.0)
+    monkeypatch.setitem(INPUT_SHRINKING, "smoke", 60.0)
     lab, shard, _ = play(probe(), [[]])
     [line] = of(shard, ReplayLine)
     assert (line.requirement, line.seen, line.tries) == (ROW, 5, 5)
@@ -88,7 +88,7 @@ def test_the_evidence_of_the_smallest_inputs_is_reported(play: Play, monkeypatch
 
 
 def test_without_time_the_first_evidence_stays(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SMALLER, "smoke", 0.0)
+    monkeypatch.setitem(INPUT_SHRINKING, "smoke", 0.0)
     lab, shard, _ = play(probe(), [[]])
     assert of(shard, ReplayLine) == []
     assert any(o.evidence and (lab.settings.out_dir / o.evidence).is_dir() for o in of(shard, ObservationLine))

@@ -17,7 +17,7 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.log import late_copies
 from conformance.judging.log.written_records import every_fact_is_looked_at
-from conformance.judging.recreations import APPLIES_WITHIN
+from conformance.judging.recreations import DELETION_TIMEOUT
 from conformance.judging.topics.late_copies import late_copy_of_a_deletion_deletes_nothing
 from history.effects import Effects
 from protocol.codes import Error
@@ -140,7 +140,7 @@ def test_the_state_of_the_producer_is_kept(name: str) -> None:
 # --- topics that were deleted and created again
 
 
-def recreated(*, wait: float = APPLIES_WITHIN + 1) -> LogHistory:
+def recreated(*, wait: float = DELETION_TIMEOUT + 1) -> LogHistory:
     history = LogHistory().created_as(ONE).settled(1, 0).produce(1, "a", at=0, producer=FIRST, id=ONE)
     return history.deleted(id=ONE).created_as(TWO).settled(1, 0).later(wait)
 

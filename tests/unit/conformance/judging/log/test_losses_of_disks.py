@@ -14,7 +14,7 @@ from conformance.judging.excuses import (
     Evidence,
 )
 from conformance.judging.log import records
-from conformance.judging.log.damage import CHECKPOINTED_WITHIN
+from conformance.judging.log.damage import CHECKPOINT_TIMEOUT
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.timeline import MIN_ISR
 from history.effects import Effects
@@ -322,14 +322,14 @@ class TestLostEpochFiles:
 
     def test_it_keeps_what_is_below_its_high_watermark(self) -> None:
         """It truncates to the high watermark on its disk, which is written each 5 s."""
-        for waited, expected in ((0.0, []), (CHECKPOINTED_WITHIN + 1, ["kept"])):
+        for waited, expected in ((0.0, []), (CHECKPOINT_TIMEOUT + 1, ["kept"])):
             history = acknowledged().fetch(2, A, B, epoch=0, hw=2).later(waited)
             history.hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
             assert broken(KEPT, history.whole(2, A, epoch=1, hw=1)) == expected
 
     def test_it_was_frozen_and_wrote_no_high_watermark(self) -> None:
         history = (
-            acknowledged().fetch(2, A, B, epoch=0, hw=2).hit("pause-past-fencing", 2).later(CHECKPOINTED_WITHIN + 1)
+            acknowledged().fetch(2, A, B, epoch=0, hw=2).hit("pause-past-fencing", 2).later(CHECKPOINT_TIMEOUT + 1)
         )
         history.heal("pause-past-fencing", 2).hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
         assert excused(KEPT, history.whole(2, A, epoch=1, hw=1)) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]
@@ -337,7 +337,7 @@ class TestLostEpochFiles:
     def test_it_lost_its_high_watermark_too(self) -> None:
         effects = Effects(disk=("watermark-checkpoint",), every_partition=True)
         history = (
-            acknowledged().fetch(2, A, B, epoch=0, hw=2).later(CHECKPOINTED_WITHIN + 1).hit("any", 2, effects=effects)
+            acknowledged().fetch(2, A, B, epoch=0, hw=2).later(CHECKPOINT_TIMEOUT + 1).hit("any", 2, effects=effects)
         )
         history.hit("remove-epoch-checkpoint", 2, partition="topic-0").settled(2, 1)
         assert excused(KEPT, history.whole(2, A, epoch=1, hw=1)) == [("kept", EPOCH_FILE_LOST_BY_FAULT)]

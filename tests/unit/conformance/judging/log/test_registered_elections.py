@@ -14,7 +14,7 @@ from conformance.judging.excuses import (
 )
 from conformance.judging.log.elections import only_electable_replicas_lead
 from conformance.judging.log.registered_elections import only_electable_replicas_are_registered as JUDGE
-from conformance.judging.timeline import CONVERGES_WITHIN
+from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from history.effects import Effects
 from history.readings import Word
 from protocol.codes import Error
@@ -109,7 +109,7 @@ class TestPermissions:
             return led(history.altered(UNCLEAN, "false").later(seconds).metadata(1, 1, 0))
 
         assert self.by(forbidden(1)) == [("explicitly-off", ELECTED_UNCLEANLY_BY_CONFIG)]
-        assert broken(JUDGE, forbidden(CONVERGES_WITHIN + 1)) == ["explicitly-off"]
+        assert broken(JUDGE, forbidden(CONVERGENCE_TIMEOUT + 1)) == ["explicitly-off"]
 
     def test_it_was_permitted_afterwards(self) -> None:
         assert broken(JUDGE, led().altered(UNCLEAN, "true")) == ["silent"]
@@ -125,7 +125,7 @@ class TestPermissions:
         assert broken(JUDGE, led(refused)) == ["silent"]
         late = LogHistory().settled(1, 0).settled(2, 1, isr=(2,)).elect_uncleanly(2).registrations(ALONE, LED)
         assert broken(JUDGE, late) == ["silent"]
-        early = LogHistory().elect_uncleanly(2).later(CONVERGES_WITHIN + 1).settled(1, 0)
+        early = LogHistory().elect_uncleanly(2).later(CONVERGENCE_TIMEOUT + 1).settled(1, 0)
         assert broken(JUDGE, led(early)) == ["silent"]
 
     @pytest.mark.parametrize("lost", [False, True])
@@ -160,7 +160,7 @@ class TestPermissions:
 
         def named(away: int) -> LogHistory:
             fault = "cut-off-from-controllers"
-            history = LogHistory().settled(1, 0).hit(fault, away).elect_uncleanly(2).later(CONVERGES_WITHIN + 1)
+            history = LogHistory().settled(1, 0).hit(fault, away).elect_uncleanly(2).later(CONVERGENCE_TIMEOUT + 1)
             if returns:
                 history.heal(fault, away)
             history.metadata(3, 1, 1, isr=(1,)).settled(2, 2, isr=(2,))

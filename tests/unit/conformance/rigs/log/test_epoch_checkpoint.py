@@ -11,7 +11,7 @@ from hypothesis.strategies import integers, lists, tuples
 
 from conformance.core.bench import Bench
 from conformance.kip101.leader_epoch_checkpoint import has_entry, is_documented
-from conformance.rigs.log.epoch_checkpoint import WRITTEN_WITHIN, entries_of, entry_of, read_epochs
+from conformance.rigs.log.epoch_checkpoint import WRITE_TIMEOUT, entries_of, entry_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData
 from fixtures.waiting import Overdue
 from history.readings import File
@@ -79,18 +79,18 @@ def read_of(disk: Disk) -> File:
     return read_epochs(partition, 2, lambda found: has_entry(Boundary(4, 7), found))
 
 
-@pytest.mark.parametrize("after", [0.0, 1.0, WRITTEN_WITHIN - 1])
-@pytest.mark.parametrize("late", [0.0, WRITTEN_WITHIN])
+@pytest.mark.parametrize("after", [0.0, 1.0, WRITE_TIMEOUT - 1])
+@pytest.mark.parametrize("late", [0.0, WRITE_TIMEOUT])
 def test_a_file_that_is_written_in_time_is_read_as_it_is_then(after: float, late: float) -> None:
     assert read_of(Disk(after, late)) == BOTH
 
 
-@pytest.mark.parametrize("after", [WRITTEN_WITHIN + 1, 1_000.0])
+@pytest.mark.parametrize("after", [WRITE_TIMEOUT + 1, 1_000.0])
 def test_one_that_is_not_is_read_as_it_is_when_it_is_due(after: float) -> None:
     assert read_of(Disk(after)) == ONE
 
 
 def test_one_for_which_the_kit_starved_proves_nothing() -> None:
     with pytest.raises(Overdue) as overdue:
-        read_of(Disk(1_000.0, late=WRITTEN_WITHIN))
-    assert (overdue.value.due, overdue.value.within, overdue.value.late) == ("step", WRITTEN_WITHIN, WRITTEN_WITHIN)
+        read_of(Disk(1_000.0, late=WRITE_TIMEOUT))
+    assert (overdue.value.due, overdue.value.within, overdue.value.late) == ("step", WRITE_TIMEOUT, WRITE_TIMEOUT)
