@@ -52,6 +52,10 @@ PAIRS: dict[str, Callable[[], LogPair]] = {
     "leader_change_opens_each_epoch": lambda: (alone(changes={2: None}), alone(LOG[3], changes={2: None})),
     "leader_change_names_a_majority": lambda: (granted(103), granted(101, 103)),
     "leaders_were_granted_by_a_majority": lambda: (granted(101, 102), granted(102, 103)),
+    "granting_voters_voted_for_the_leader": lambda: (
+        granted(101, 103).vote(101, 102, 2, granted=True),
+        granted(101, 103).vote(102, 102, 2, granted=True),
+    ),
     "logs_name_one_leader_of_each_epoch": lambda: (
         beside(*LOG, changes={2: {"leader": 101}}),
         beside(*SHORT, (5, 9, 3), changes={3: {"leader": 102}}),

@@ -8,6 +8,7 @@ from conformance.judging.facts.quorum import KnownLeader
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.quorum.logs_on_disk import MetadataLogs, Watermark, first_gap, openings
 from conformance.judging.quorum.story import QuorumStory, excuses
+from conformance.judging.quorum.votes import Ballot, ballots
 from history.readings import LeaderChange, LoggedBatch
 from protocol.words import say
 
@@ -68,6 +69,20 @@ def leader_change_names_a_majority(story: QuorumStory) -> Iterator[Claim]:
 def leaders_were_granted_by_a_majority(story: QuorumStory) -> Iterator[Claim]:
     """The same as an invariant."""
     yield from _granted_by_a_majority(story, "log")
+
+
+@story_judge("KIP595-INV-16", QuorumStory, "logs", "votes", "states")
+def granting_voters_voted_for_the_leader(story: QuorumStory) -> Iterator[Claim]:
+    """No voter that a LeaderChange record counts voted for another candidate in that epoch, by its answers and its disk."""
+    cast: dict[tuple[int, int], Ballot] = {}
+    for vote in story.own_words(story.derive(ballots)):
+        cast.setdefault((story.timeline.ids[vote.node], vote.epoch), vote)
+    for read in story.own_words(story.logs):
+        for one in read.held.leader_changes:
+            for ballot in filter(None, (cast.get((voter, one.epoch)) for voter in one.granting)):
+                shown = f"{read.node}: leader {one.leader} of epoch {one.epoch} has the grant of {ballot.node}, and {ballot}"
+                held = ballot.voted == one.leader
+                yield Finding(held, "log", (ballot.event, read.event), shown, "granted-to-another")
 
 
 @story_judge("KIP595-INV-01", QuorumStory, "logs")

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.judging.judge import Judge, judge_history
 from conformance.judging.quorum.log_leaders import (
+    granting_voters_voted_for_the_leader,
     later_leaders_hold_what_was_committed,
     leader_begins_behind_what_was_committed,
     leader_change_names_a_majority,
@@ -64,6 +65,22 @@ def test_a_leader_has_the_votes_of_a_majority_and_its_own(granting: tuple[int, .
 
 def test_a_grant_of_a_stranger_is_none() -> None:
     assert results(leader_change_names_a_majority, granted(103, 104)) == ["held", "violated"]
+
+
+VOTED: dict[str, tuple[QuorumHistory, list[str]]] = {
+    "the vote of a granting voter": (granted(101, 103).vote(101, 103, 2, granted=True), ["held"]),
+    "a granting voter's vote for another": (granted(101, 103).vote(101, 102, 2, granted=True), ["violated"]),
+    "another voter's vote for another": (granted(101, 103).vote(102, 102, 2, granted=True), []),
+    "a pre-vote for another": (granted(101, 103).vote(101, 102, 2, granted=True, pre_vote=True), []),
+    "a vote for another in another epoch": (granted(101, 103).vote(101, 102, 3, granted=True), []),
+    "a refused vote": (granted(101, 103).vote(101, 102, 2), []),
+}
+
+
+@pytest.mark.parametrize("name", VOTED)
+def test_granting_voters_voted_for_the_leader(name: str) -> None:
+    history, found = VOTED[name]
+    assert results(granting_voters_voted_for_the_leader, history) == found
 
 
 def test_logs_and_answers_name_one_leader() -> None:
