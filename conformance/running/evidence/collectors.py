@@ -25,11 +25,11 @@ PARTITIONS = {
     CoordinatorType.GROUP: "offsets.topic.num.partitions",
     CoordinatorType.TRANSACTION: "transaction.state.log.num.partitions",
 }
-"""The settings for the number of partitions of a coordinator's topic, which is 1 unless a topology says otherwise."""
+"""The settings with the partition count of each coordinator's topic, which is 1 unless a topology overrides it."""
 
 
 class FilesOnDisk(msgspec.Struct, kw_only=True):
-    """Descriptions of the copied files, line by line, and of the missing ones."""
+    """Descriptions of the copied files, line by line, and the reasons for missing ones."""
 
     lines: list[str] = []
     lacking: list[str] = []
@@ -100,5 +100,5 @@ def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
 
 
 def without_files(subjects: Collection[Subject]) -> str:
-    """Return the reason why nothing is collected for these subjects; empty if something is."""
+    """Return why no files are collected for these subjects; empty if some are."""
     return "" if collectors_for(subjects) else "the disks: the events name nothing that has files"

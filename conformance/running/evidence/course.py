@@ -1,4 +1,4 @@
-"""course.md of a violation: each step of its example with what happened in it."""
+"""course.md of a violation: each step of its example, with the events of the step."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,13 +9,13 @@ from history.subjects import Subject
 from history.taken import Taken
 
 MAX_LINES = 40
-"""The most lines of one block: those of a step, or all if there are no steps."""
+"""The maximum number of lines of a block: of one step, or of the whole history if there are no steps."""
 
 
 def course_text(read: ViolationHistory) -> str:
-    """Return the text of course.md: the steps of a machine with the events of each, or all events of a probe.
+    """Return the text of course.md: the steps of a machine with their events, or all events of a probe.
 
-    Names of topics and groups are shown without the suffix of the example, which all of them carry.
+    Topics and groups are shown without the example's suffix, which all names share.
     """
     example = read.history.example.example
     about = ", ".join(f"`{name}`" for name in read.about)
@@ -45,8 +45,8 @@ def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, s
 
 
 def _event_block(lines: Sequence[str]) -> list[str]:
-    """Return a block of at most `MAX_LINES` lines that ends just after the last event that shows the violation, or
-    else of the first lines, and the number of lines left out."""
+    """Return a block of at most `MAX_LINES` lines, and the number of lines left out. The block ends just after the last event
+    that shows the violation; without such an event it has the first lines."""
     if not lines:
         return []
     shown = [number for number, line in enumerate(lines) if line.startswith("->")]
@@ -57,7 +57,7 @@ def _event_block(lines: Sequence[str]) -> list[str]:
 
 
 def step_descriptions(check: str) -> dict[str, str]:
-    """Return descriptions of a machine's kinds of steps, from the first paragraph of their docstrings."""
+    """Return a description of each kind of step of a machine: the first paragraph of its docstring."""
     machine = MACHINES.get(check)
     docs = {str(kind.__struct_config__.tag): kind.__doc__ or "" for kind in machine.step_types} if machine else {}
     return {kind: " ".join(doc.split("\n\n")[0].split()) for kind, doc in docs.items()}

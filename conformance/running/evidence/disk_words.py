@@ -1,4 +1,4 @@
-"""The description of the nodes' disks, reduced to the lines that concern a violation."""
+"""The description of the nodes' disks, reduced to what concerns a violation."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from history.subjects import Subject, names_of_kind
 
 DISK_LINES = 14
-"""The most lines that a report shows of the disks."""
+"""The maximum number of lines about disks in a report."""
 BATCHES = 4
-"""The most batches of one replica: those that concern the subjects, or else the last ones."""
+"""The maximum number of batches per replica: those about the subjects, or else the last ones."""
 
 _BATCH, _OTHERS = re.compile(r" {6}\d"), re.compile(r" {6}and (\d+) of others")
 
 
 def disk_lines_about(disk: str, subjects: Collection[Subject]) -> list[str]:
-    """Return the lines of a description that concern these subjects; nodes whose replicas are alike share them."""
+    """Return the lines of a description that concern these subjects. Nodes with equal replicas share the lines."""
     needles = [f"producer {name} " for name in names_of_kind(subjects, "producer")]
     needles += [name for kind in ("transactional-id", "group", "member") for name in names_of_kind(subjects, kind)]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -24,7 +24,7 @@ def disk_lines_about(disk: str, subjects: Collection[Subject]) -> list[str]:
 
 
 def _replicas(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each node with a replica or file of it: its first line without the node, then those below it."""
+    """Yield each node with a replica or file: first its headline without the node's name, then the lines below."""
     found: list[str] = []
     for line in [*lines, ""]:
         if found and not line.startswith(" "):
@@ -36,7 +36,7 @@ def _replicas(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _choose_lines(lines: Sequence[str], needles: Sequence[str]) -> Iterator[str]:
-    """Yield the first line, and the batches that name one of these, or else the last ones."""
+    """Yield the headline, and the batches that contain one of the needles, or else the last batches."""
     yield lines[0]
     batches = [line for line in lines[1:] if _BATCH.match(line)]
     others = sum(int(found[1]) for line in lines[1:] if (found := _OTHERS.match(line)))

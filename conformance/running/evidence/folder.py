@@ -1,4 +1,4 @@
-"""A violation's evidence folder: enough for a bug report. It lists what could not be collected."""
+"""A violation's evidence folder: enough for a bug report. It also lists what could not be collected."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
 BEFORE = 2.0
-"""Seconds of logs and frames from before the example: the nodes' clocks differ from the kit's, and requests may have
-been in flight."""
+"""Seconds of logs and frames to include from before the example, since clocks differ and requests may have been in flight."""
 
 NOT_KNOWN = "Not known: no entry of known-deviations.toml is about this row, version and schedule."
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of `--replay`: the check and the row it broke, and a probe's case and inputs or a machine's steps."""
+    """The input of `--replay`: a check, the row that it broke, and either a probe's case and inputs or a machine's steps."""
 
     schema: int = SCHEMA
     check: str
@@ -66,10 +65,10 @@ def write_evidence(
     seconds: float,
     deviations: Sequence[Deviation],
 ) -> str:
-    """Write `evidence/<row>/<example>/` for an example that began `seconds` ago, and return its path relative to
-    `out`. The known `deviations` tell what a user would notice.
+    """Write `evidence/<row>/<example>/` for an example that began `seconds` ago, and return its path relative to `out`. Matching
+    known `deviations` explain what a user would notice.
 
-    Another breach of the row by the same example has a folder of its own, with its case beside the name.
+    If the example breaks the row in another case as well, that breach has a folder of its own, with the case in its name.
     """
     relative = Path("evidence") / observation.requirement / history.example.example
     if (out / relative).exists():
@@ -96,7 +95,7 @@ def write_evidence(
 
 
 def _matching_deviations(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[Deviation]:
-    """Return the known deviations that the violation is."""
+    """Return the known deviations that match the violation."""
     seen, deeds = read.observation, deeds_behind(read.history, read.observation)
     about = [entry for entry in deviations if entry.covers(seen.requirement, read.column.version)]
     return [entry for entry in about if entry.explains(seen.case, seen.detail, deeds)]
@@ -105,7 +104,7 @@ def _matching_deviations(read: ViolationHistory, deviations: Sequence[Deviation]
 def add_replays(folder: Path, replays: ReplayResult) -> None:
     """Add the results of shrinking and replays to the report.
 
-    A schedule that did not reproduce the violation is kept as well.
+    The schedule is kept even if no replay reproduced the violation.
     """
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path, filed = folder / "report.md", folder / VIOLATION
@@ -118,7 +117,7 @@ def add_replays(folder: Path, replays: ReplayResult) -> None:
 
 
 def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
-    """Return the input that replays a violation."""
+    """Return the schedule that replays a violation."""
     example = read.history.example
     return Schedule(
         check=example.check,
@@ -132,7 +131,7 @@ def schedule_of(read: ViolationHistory, topology: str = "") -> Schedule:
 
 
 class _Collected:
-    """Evidence from the cluster: the nodes' logs and the frames since the example began, and files on disk."""
+    """The evidence from the cluster: the nodes' logs and frames since the example began, and files on disk."""
 
     def __init__(self, folder: Path, cluster: KRaftCluster, since: float) -> None:
         self.lacking: list[str] = []
@@ -150,9 +149,9 @@ class _Collected:
         self.lacking += filter(None, [without_files(about)])
 
     def _collect(self, what: str, do: Callable[[], object]) -> None:
-        """Collect one part of the evidence, or note that it is missing, as may happen on a cluster in trouble.
+        """Collect one part of the evidence, or note that it is missing; a cluster in trouble may not provide it.
 
-        The violation is filed all the same, and its report lists the gaps.
+        The violation is recorded in any case, and its report lists the gaps.
         """
         try:
             do()

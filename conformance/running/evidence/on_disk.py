@@ -1,4 +1,4 @@
-"""Files on the nodes' disks for readers of the evidence: the files themselves, and descriptions of their batches."""
+"""Files from the nodes' disks for the evidence: copies, and descriptions of their batches."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ Words: TypeAlias = Callable[[Record], str]
 def replicas(
     cluster: KRaftCluster, folder: Path, partitions: Sequence[str], about: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copy each broker's replicas to `folder`/<broker>/; return a description of their content, and the missing
-    replicas.
+    """Copy each broker's replicas to `folder`/<broker>/; return a description of them, and the missing replicas.
 
-    In a coordinator's log only batches whose keys name one of `about` are described.
+    In a coordinator's log only batches whose keys contain one of `about` are described.
     """
     brokers = [node for node in cluster.nodes.values() if node.member.is_broker]
     lines: list[str] = []
@@ -46,8 +45,7 @@ def replicas(
 
 
 def copy_controllers(cluster: KRaftCluster, folder: Path, directory: str) -> tuple[list[str], list[str]]:
-    """Copy each controller's quorum-state and metadata log; return a description of their content, and the missing
-    logs."""
+    """Copy each controller's quorum-state and metadata log; return a description of them, and the missing logs."""
     nodes = [node for node in cluster.nodes.values() if node.member.is_controller]
     lines: list[str] = []
     lacking: list[str] = []

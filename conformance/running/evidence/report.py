@@ -1,5 +1,4 @@
-"""A violation's report.md, on two screens: the violation, what a user would notice, the events, and how to see it
-again."""
+"""A violation's report.md, on two screens: the violation, what a user would notice, the events, and how to reproduce it."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -14,26 +13,26 @@ from conformance.running.evidence.violation import ViolationHistory
 from history.taken import Taken
 
 WIDTH = 118
-"""The most characters of a line, but for the command, which stays whole."""
+"""The maximum line length. The command is never wrapped."""
 MAX_LINES = 6
-"""The most lines of one paragraph."""
+"""The maximum number of lines of a paragraph."""
 SHOWN_LINES = 16
-"""The most lines of all events that show the violation; any other event has one."""
+"""The maximum number of lines for all events that show the violation together; any other event has one line."""
 INDENT, MARGIN = " " * 18, 20
-"""The beginning of the further lines of an event, and what of each is lost by wrapping."""
+"""The indent of an event's further lines, and the width that wrapping takes from each."""
 STEPS = 8
-"""The most steps of a schedule that is shown as a whole."""
+"""The maximum number of steps of a schedule that is shown in full."""
 LACKING = 4
 NOTICED, HAPPENED = "What a user would notice", "What happened"
 SEEN_AGAIN = "Seen again: "
-"""The beginning of the paragraph with the result of the replays, which is known only after the report is written."""
+"""The first words of the paragraph with the result of the replays, which is known only after the report is written."""
 
 
 def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], disk: str, notices: Sequence[str]) -> str:
-    """Return the text of report.md. `lacking` are the reasons for what could not be collected, `disk` describes the
-    content of the replicas, and `notices` say what a user would notice.
+    """Return the text of report.md. `lacking` is why some evidence could not be collected, `disk` describes the replicas, and
+    `notices` say what a user would notice.
 
-    Names of topics and groups are shown without the suffix of the example, which all of them carry.
+    Topics and groups are shown without the example's suffix, which all names share.
     """
     short = partial(_remove_suffix, f"-{read.history.example.example}")
     parts = [
@@ -48,7 +47,7 @@ def report_text(read: ViolationHistory, replay: str, lacking: Sequence[str], dis
 
 
 Short: TypeAlias = Callable[[str], str]
-"""A function that leaves the suffix of the example out of a text."""
+"""A function that removes the example's suffix from a text."""
 
 
 def _remove_suffix(suffix: str, text: str) -> str:
@@ -73,7 +72,7 @@ def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
 
 
 def paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
-    """Return texts as paragraphs of at most `MAX_LINES` lines each."""
+    """Return the texts as paragraphs of at most `MAX_LINES` lines each."""
     lines: list[str] = []
     for text in texts:
         lines += [*wrap_text(text, indent, indent), ""]
@@ -81,7 +80,7 @@ def paragraphs(texts: Sequence[str], indent: str = "") -> list[str]:
 
 
 def wrap_text(text: str, first: str = "", then: str = "", most: int = MAX_LINES) -> list[str]:
-    """Return a text on lines of at most `WIDTH` characters, the last of which shows where it is cut."""
+    """Wrap a text to lines of at most `WIDTH` characters; the last line shows if the text was cut."""
     found = textwrap.wrap(
         " ".join(text.split()), WIDTH, initial_indent=first, subsequent_indent=then, break_on_hyphens=False,
         max_lines=most, placeholder=" […]",
@@ -107,14 +106,14 @@ def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
 
 
 def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
-    """Return the steps of a short schedule; a long one is in course.md only."""
+    """Return the steps of a short schedule; a long one is only in course.md."""
     if not 0 < len(steps) <= STEPS:
         return []
     return [*(shorten(f"{step.number + 1}. {short(in_words(step.step))}", WIDTH) for step in steps), ""]
 
 
 def _exchange_lines(one: EventLine, step: int, short: Short, most: int) -> list[str]:
-    """Return an event on at most `most` lines if it shows the violation, else on one."""
+    """Return an event on at most `most` lines if it shows the violation, else on one line."""
     first = one.stamp + (f"[{step}] " if step else "") + (f"{one.node:9} " if one.node else "")
     times = f" (x {one.times})" if one.times > 1 else ""
     most = most if one.shown else 1
@@ -123,7 +122,7 @@ def _exchange_lines(one: EventLine, step: int, short: Short, most: int) -> list[
 
 
 def fit_exchange(asked: str, text: str, room: int) -> str:
-    """Return a request and its answer, both shortened as far as they have to be for this many characters."""
+    """Return a request and its answer in at most `room` characters, each shortened as needed."""
     if not asked:
         return shorten(text, room)
     room -= len(" -> ")
@@ -175,12 +174,12 @@ def _file_lines(lacking: Sequence[str]) -> Iterator[str]:
 
 
 def section_of(text: str, title: str) -> str:
-    """Return what stands below a title of a report, without the further sections; empty if there is no such title."""
+    """Return the text below a heading of a report, up to the next heading; empty if there is no such heading."""
     return text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip("\n")
 
 
 def with_replays(text: str, replays: str) -> str:
-    """Add the result of the replays to a report, in place of an earlier one."""
+    """Add the result of the replays to a report, replacing an earlier one."""
     head, _, rest = text.partition(SEEN_AGAIN)
     after = rest.partition("\n\n")[2]
     return head + "\n".join([*wrap_text(SEEN_AGAIN + replays), "", after])

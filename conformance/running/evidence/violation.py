@@ -1,4 +1,4 @@
-"""A violation with everything that its evidence needs of the history, which is read once."""
+"""A violation with everything that its evidence needs from the history, which is read once."""
 
 import msgspec
 
@@ -11,11 +11,10 @@ from history.taken import REST_NOTE, Taken, steps_taken
 
 
 class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """A violation, the history that shows it, and their column.
+    """A violation with its history and column.
 
-    `subjects` are all subjects of the events that show it, `about` the main ones, sorted. `leaders` has, for each of
-    `steps`, the partitions' leaders and epochs before it, in words. `rest` is the event at which quiescence begins, if
-    it does.
+    `subjects` are all subjects of the events that show it, and `about` the main ones, sorted. `leaders` has the leader and epoch
+    of each partition before each of the `steps`, in words. `rest` is the event at which quiescence begins, or None.
     """
 
     column: Column

@@ -1,4 +1,4 @@
-"""How machines begin on a column: a hunt first replays former failures, and skips what it has already seen."""
+"""The beginning of machines on a column: a hunt first replays former failures, and skips known ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from history.schema import SCHEMA, decode
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file of `--conformance-beginning`.
 
-    `schedules` were recorded earlier, and run before anything else. `opening` tells whether the machines' opening
-    schedules run. `known` are breaches that were already investigated: they neither end an example nor are shrunk
-    again. `reached` is the folder with the counts of what examples reached; empty for the run's own. A machine with
-    several topologies starts with the next one at each `turn`.
+    Recorded `schedules` run before anything else. `opening` says whether the machines' opening schedules run. Breaches in `known`
+    were already investigated: they neither end an example nor are shrunk again. `reached` is the folder with counts of what
+    examples reached; if empty, it is the run's own. At each `turn` a machine with several topologies starts with the next one.
     """
 
     schema: int = SCHEMA
@@ -30,8 +29,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
 
     def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
-        """Return one part's share of a machine. The first part runs the opening; each schedule is run by one part, if
-        possible on the topology on which it was recorded."""
+        """Return the part of this beginning for one part of a machine. The first part runs the opening; each schedule goes to one
+        part, if possible one on the topology where it was recorded."""
         own = [one for one in self.schedules if one.check == check.id]
         clusters = [check.topology_of(number + self.turn).name for number in range(1, parts + 1)]
         played = tuple(one for place, one in enumerate(own) if _player_of_schedule(place, one, clusters) == part)
@@ -39,14 +38,14 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _player_of_schedule(place: int, schedule: Schedule, clusters: Sequence[str]) -> int:
-    """Return the part that runs the schedule; `clusters` are the names of the parts' topologies."""
+    """Return the number of the part that runs the schedule; `clusters` are the topologies of all parts."""
     parts = range(1, len(clusters) + 1)
     able = [part for part in parts if clusters[part - 1] == schedule.topology] or parts
     return able[place % len(able)]
 
 
 def read_beginning(path: Path) -> Beginning:
-    """Read the file of `--conformance-beginning`. Raises ValueError for any other file."""
+    """Read the file of `--conformance-beginning`. Raises ValueError if it is not one."""
     try:
         return decode(path.read_bytes(), Beginning, path)
     except (OSError, msgspec.DecodeError) as error:

@@ -11,8 +11,7 @@ from history.observations import Observation
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded example: `news` are the violations that no earlier example had shown, `evidence` has the folders by
-    breach."""
+    """A recorded example. `news` are violations that no earlier example showed; `evidence` has their folders by breach."""
 
     played: Played
     news: tuple[Observation, ...] = ()
@@ -20,7 +19,7 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of investigating a breach: `seen` in that many of `tries` replays of the schedule at `evidence`."""
+    """The result of replaying a breach: it was seen in `seen` of `tries` replays, with the schedule in `evidence`."""
 
     breach: Breach
     evidence: str
@@ -29,11 +28,11 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Record = Callable[[Played], Discovery]
-"""A function that files an example; all observations are in the shard when it returns."""
+"""A function that records an example; when it returns, all observations are in the shard."""
 
 
 class Play(Protocol):
-    """A function that runs a schedule outside of Hypothesis and records it, with evidence of the violations that
-    `shows` accepts, too."""
+    """A function that runs a schedule outside of Hypothesis and records it. Violations that `shows` accepts get evidence even if
+    they are known."""
 
     def __call__(self, steps: Schedule, ending: Ending, shows: Stops | None = None) -> Discovery: ...

@@ -1,4 +1,4 @@
-"""One example of a machine, from its first step to its judges, which also look at it while it runs."""
+"""One example of a machine, from its first step to its verdicts. Judges also look at it while it runs."""
 
 import math
 import time
@@ -27,28 +27,28 @@ from protocol.errors import KitError
 from strategies.steps import Step
 
 SUSPICION_NOTE = "suspicion"
-"""The note after the step at which a judge saw a violation, and after which no step was taken."""
+"""The note after the step at which a judge suspected a violation; no further step runs."""
 REST_TIMEOUT = 120.0
 """Seconds that an example has to come to rest."""
 
 Schedule = Sequence[Step]
 """The steps of a machine (`MachineCheck.step`) in order."""
 Stops = Callable[[Observation], bool]
-"""True if an example may stop once this violation is suspected."""
+"""A predicate: True if the example may stop once this violation is suspected."""
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """A violation that a judge suspects in the history after this many steps. Only the whole history decides."""
+    """A violation that a judge suspects after this many steps. Only the whole history decides."""
 
     observation: Observation
     after: int
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """An example that ended. `steps` were taken; `replaced` is the reason to replace the cluster.
+    """A finished example. `steps` are those that ran; `replaced` is why the cluster must be replaced.
 
-    `cut_short`: time was up before its last step, or before it had come to rest. `hindered` is why the tested system,
-    not the kit, is to blame for the `trouble`.
+    `cut_short` says that time ran out before the last step, or before the cluster came to rest. `hindered` says why the tested
+    system, not the kit, is to blame for the `trouble`.
     """
 
     standing: Standing
@@ -70,7 +70,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def explanation(self) -> str:
-        """The suspicion that the whole history did not confirm, in words; empty if there was none."""
+        """The explanation of a suspicion that the whole history did not confirm; empty if there was none."""
         suspicion = self.suspicion
         if suspicion is None or any(o.requirement == suspicion.observation.requirement for o in self.violations):
             return ""
@@ -82,8 +82,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleLab(Protocol):
-    """The part of a lab that an example needs; clock, cluster and faults come with the tape and bench that it
-    provides."""
+    """The part of a lab that an example needs. Clock, cluster and faults come with its tape and bench."""
 
     judges: Sequence[Judge]
 
@@ -95,11 +94,11 @@ class ExampleLab(Protocol):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How an example ends.
+    """The way in which an example ends.
 
-    No step is taken once a violation is suspected that `stops` accepts, nor after `at` (`time.monotonic`), when rest
-    and healing are hurried too. `rests` tells whether the executor brings the cluster to rest and reads everything at
-    the end; with `hurries` not after a suspicion, since a shrinker's runs only need everything healed.
+    No step runs after a suspicion that `stops` accepts, nor after `at` (`time.monotonic`), when rest and healing are hurried too.
+    `rests` says whether the executor brings the cluster to rest and reads everything at the end; with `hurries` it does not after
+    a suspicion, since the shrinker only needs a healed cluster.
     """
 
     stops: Stops
@@ -109,7 +108,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleRun:
-    """An example that takes steps until it ends, and skips all later ones. Its cluster runs in a lab or in memory."""
+    """An example that runs steps until it ends, and skips all later ones. Its cluster is in a lab or in memory."""
 
     def __init__(self, check: AnyMachine, lab: ExampleLab, standing: Standing, ending: Ending) -> None:
         self._check = check
@@ -131,7 +130,7 @@ class ExampleRun:
         self._executor: Executor[Any] | None = None
 
     def step(self, step: Step) -> None:
-        """Take one step, unless time is up, or after an error of the kit or a suspicion."""
+        """Run one step, unless time is up, the kit failed or a violation is suspected."""
         if self._suspicion is not None or self._is_over:
             return
         self._guard(self._ready)
@@ -144,7 +143,7 @@ class ExampleRun:
                 self._judge_new_events()
 
     def finish(self) -> Played:
-        """Rest, heal and judge. An example whose only error is the clock lost its premise; that is no error of the
+        """Rest, heal and judge. If the only error is that time ran out, the example's premise is lost, which is no error of the
         kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
             self._guard(self._come_to_rest)
@@ -159,7 +158,7 @@ class ExampleRun:
         history = self._tape.end(
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
-        # A violation is a proof even in an example that ended in trouble: the judges need no rest to see one.
+        # A violation is proof even in an example that ended in trouble: judges need no rest to see one.
         found = judged_on(self._facts, self._lab.judges, history)
         return Played(
             standing=self._standing,
@@ -198,7 +197,7 @@ class ExampleRun:
         try:
             do()
         except OutOfTime as error:
-            # A step that had no time left says nothing; an end that was not read out is trouble.
+            # A step that ran out of time shows nothing; an end that could not be read is trouble.
             self._trouble = f"{type(error).__name__}: {error}" if self._cut_short else ""
             self._ran_out = self._cut_short = True
         except KitError as error:
@@ -206,13 +205,13 @@ class ExampleRun:
             self._ran_out = ran_out_of_time(error)
             self._hindered = bool(hindrance(self._tape.history))
             self._trouble = f"{type(error).__name__}: {error}"
-        except Exception:  # a bug of the executor: what it has recorded is judged all the same
+        except Exception:  # a bug of the executor: the recorded part is judged all the same
             self._trouble = traceback.format_exc()
 
     # --- judging
 
     def _judge_new_events(self) -> None:
-        """Judge the events since the previous step, and note any suspected violation."""
+        """Judge the events since the previous step, and note a suspected violation."""
         try:
             with spending("judge"):
                 self._judging.follow(self._tape.events)

@@ -1,4 +1,4 @@
-"""Exploration: Hypothesis draws examples of a machine, which are run and recorded until one shows something new."""
+"""Exploration: Hypothesis draws examples of a machine, which run and are recorded until one shows something new."""
 
 import itertools
 import zlib
@@ -22,18 +22,18 @@ from conformance.running.violations import RequirementViolated, violation_of
 from strategies.episodes import Steering
 
 BATCH = 5
-"""Examples drawn in one run of Hypothesis. Time may be up after any of them, and what they reached steers the next
+"""The number of examples per run of Hypothesis. After each of them time may be up, and the counts reached so far steer the next
 run."""
 
 INDEPENDENT = "kafka-conformance"
-"""A backend that draws independently. Hypothesis' own mutates earlier examples, so that most of a short run would be
-variations of the simplest example."""
+"""A backend that draws examples independently. Hypothesis' own mutates earlier examples, so that most of a short run would be
+variations of the simplest one."""
 AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 class Drawing(msgspec.Struct, frozen=True, kw_only=True):
-    """How to draw examples: the `seed`, the approximate number of `steps` of each, the `steering` towards what was
-    rarest so far, and the `database` folder, which has one for each `column`."""
+    """Parameters for drawing examples: the `seed`, the approximate number of `steps` of each, the `steering` towards rare
+    combinations, and the `database` folder, with a folder per `column`."""
 
     seed: str
     steps: int
@@ -43,10 +43,10 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explorer:
-    """A source of drawn examples while more are wanted; `drawn` counts them.
+    """A source of drawn examples; `drawn` counts them.
 
-    Hypothesis begins each run with the simplest example, always the same: it takes no step on the cluster. Nor does one
-    that Hypothesis draws again to reproduce a failure; it fails as before.
+    Hypothesis begins each run with the same simplest example, which takes no step on the cluster. When Hypothesis repeats an
+    example to reproduce a failure, that takes no step either, and fails as before.
     """
 
     def __init__(
@@ -59,8 +59,7 @@ class Explorer:
         self._wanted = wanted
 
     def draw(self, drawing: Drawing) -> Discovery | None:
-        """Draw examples until one has news, and return that; None if none of the wanted ones, or of those drawn in one
-        run of Hypothesis, has any."""
+        """Draw examples until one has news, and return it; None if no example of this run of Hypothesis has any."""
         found: list[Discovery] = []
         independent = after_the_simplest(
             lambda: self._machine(found, drawing.steering), lambda: self._idle_machine(drawing.steering)
@@ -69,7 +68,7 @@ class Explorer:
         return found[0] if found else None
 
     def draw_failed(self, drawing: Drawing) -> Discovery | None:
-        """Draw the examples that failed in earlier runs until one has news, and return it; None if none had."""
+        """Replay the examples that failed in earlier runs until one has news, and return it; None if none had."""
         found: list[Discovery] = []
         with suppress(SkipTest):  # Hypothesis' word for a run without an example
             self._run(drawing, lambda: self._machine(found, drawing.steering), [Phase.reuse])
@@ -85,7 +84,7 @@ class Explorer:
             report_multiple_bugs=False,
         )
         seeded: Any = seed(zlib.crc32(drawing.seed.encode()))(machine)
-        # Raised in teardown so that Hypothesis keeps the example in its database; its results are in the shard by then.
+        # Raised in teardown, so that Hypothesis keeps the example in its database; its results are already in the shard.
         with suppress(RequirementViolated, ExceptionGroup, Flaky):
             run_state_machine_as_test(seeded, settings=kept)
 
@@ -114,16 +113,13 @@ def _fail_with(finding: Discovery) -> None:
 
 
 def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a factory that makes an idle machine for Hypothesis' first example, and real ones for all others."""
+    """Return a factory of machines for Hypothesis: an idle one for the first example, real ones for all others."""
     examples = itertools.count()
     return lambda: machine() if next(examples) else idle()
 
 
 def independent_examples(check: AnyMachine, steps: int, examples: int) -> settings:
-    """Return Hypothesis settings to draw `examples` of about `steps` steps each, after the simplest one.
-
-    No example depends on another.
-    """
+    """Return Hypothesis settings for `examples` independent examples of about `steps` steps, after the simplest one."""
     return settings(
         max_examples=1 + max(1, examples),
         stateful_step_count=check.rules_in(steps),
@@ -137,7 +133,7 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """Return a column's database, with the others' as read-only: a pass here must not remove an example that failed
+    """Return a column's database, with those of other columns read-only: a pass here must not remove an example that failed
     there."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Investigation: a finding's schedule is shrunk on the cluster and replayed, and the results join its evidence.
+"""Investigation: a finding's schedule is shrunk and replayed on the cluster, and the results are added to its evidence.
 
-All breaches of an example share the shrunk schedule of the first one, if its replays show them too. Any other breach is
-shrunk separately while there is time; after that it keeps its example's schedule, as its report notes.
+All breaches of an example share the shrunk schedule of the first one, if replays of it show them too. Any other breach is shrunk
+separately while there is time; otherwise it keeps the original schedule, and the report says so.
 """
 
 import time
@@ -23,11 +23,11 @@ from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
 KEPT_FOR_REPLAYS = 0.3
-"""The share of a violation's time reserved for replays; only the first replay may exceed it."""
+"""The share of a violation's time that is reserved for replays; only the first replay may exceed it."""
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule after shrinking, and the cost of it."""
+    """A shrunk schedule, and what shrinking it cost."""
 
     schedule: list[Step]
     before: int
@@ -41,7 +41,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 class Investigator:
     """The investigation of a machine's findings, within `seconds` in total.
 
-    `concluded` are the replayed breaches. `out` is the directory of evidence, `tell` reports progress.
+    `concluded` are breaches that were replayed. `out` is the evidence directory, `tell` reports progress.
     """
 
     def __init__(self, check: AnyMachine, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
@@ -55,7 +55,7 @@ class Investigator:
     def investigate(
         self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
     ) -> None:
-        """Shrink and replay until each breach has its replays or time is up; call `done` with each result at once."""
+        """Shrink and replay until each breach has replays or time is up; call `done` with each result at once."""
         began = time.monotonic()
         ends = min(began + self.seconds, until)
         pending = {breach_of(observation): observation for observation in broken}
@@ -98,8 +98,8 @@ class Investigator:
         return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
 
     def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
-        """Run a candidate until the breach is suspected again, with a rest only if `at_rest`; None if it does not show
-        the breach. Raises CutShort."""
+        """Run a candidate until the breach is suspected again, and return how; None if it does not show the breach. The cluster
+        rests only if `at_rest`. Raises CutShort."""
 
         def is_it(observation: Observation) -> bool:
             return breach_of(observation) == breach
@@ -116,9 +116,9 @@ class Investigator:
     # --- replaying
 
     def _replay(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
-        """Replay the schedule, count how often each breach without replays is seen, and add this to its evidence.
+        """Replay the schedule, count how often each breach without replays is seen, and add the counts to its evidence.
 
-        A replay that the clock cut short before it showed the breach does not count.
+        A replay that the clock cut short before the breach showed does not count.
         """
         seen: Counter[Breach] = Counter({breach: 0})
         evidence: dict[Breach, str] = {}
@@ -147,8 +147,8 @@ class Investigator:
     def _conclude(
         self, breach: Breach, shrunk: Shrunk, replays: tuple[int, int], evidence: str, first: str
     ) -> Reproduced:
-        """Add the result to the evidence: `evidence` is the folder of the first replay that showed the breach, empty if
-        none did; `first` is the finding's."""
+        """Add the result to the evidence. `evidence` is the folder of the first replay that showed the breach, or empty; `first`
+        is the folder of the finding."""
         seen, tries = replays
         plain = [msgspec.to_builtins(step) for step in shrunk.schedule]
         add_replays(
@@ -169,15 +169,15 @@ def _reproduction_of(played: Played, observation: Observation) -> Reproduction:
 
 
 def _sweep_steps(played: Played, observation: Observation) -> list[Step]:
-    """Return the sweep at rest that showed the violation, as steps: a replay's own sweep would take another turn, which
-    depends on the example's number."""
+    """Return the final sweep that showed the violation, as steps. A replay's own sweep would differ, since it depends on the
+    example's number."""
     turn = sweep_at_rest(played.history, observation.events)
     return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
 def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
-    """Return sets of steps worth a try: those that show the violation; these with the faults on their subjects, or with
-    all non-read steps there; the latest steps on these subjects; and all of them."""
+    """Return sets of steps to try: those that show the violation; these with the faults on their subjects; these with all steps
+    there that are no reads; the latest steps on the subjects; and all steps on them."""
     steps = steps_taken(played.history)
     shown, near = steps_with(steps, observation.events), about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
@@ -186,11 +186,11 @@ def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
 
 
 def latest_steps(places: Collection[int], needed: Collection[int]) -> list[set[int]]:
-    """Return the last quarter and last half of these places, each with those `needed`: a violation seldom needs what
-    came long before.
+    """Return the last quarter and the last half of these places, each with those `needed`: a violation seldom needs much earlier
+    steps.
 
-    Bisection drops steps from the front and needs a run for each step that it keeps; on a long schedule these two sets
-    decide more.
+    Bisection drops steps from the front and needs a run for each step that it keeps; on a long schedule these two sets save more
+    runs.
     """
     ordered = sorted(places)
     return [{*ordered[-(len(ordered) // share) :], *needed} for share in (4, 2) if len(ordered) >= 2 * share]

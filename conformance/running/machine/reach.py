@@ -1,7 +1,7 @@
-"""Meetings, states, answers and excuses that a machine's examples reached, counted from run to run.
+"""Counts of meetings, states, answers and excuses that a machine's examples reached, kept from run to run.
 
-Each part of a machine writes its own file, so that parts need not wait for each other; the sum of the files is what all
-of them reached. New counts affect drawing only from the next batch of examples on.
+Each part of a machine writes its own file, so that parts need not wait for each other; the total is the sum of the files. New
+counts affect drawing only from the next batch of examples on.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ UNKNOWN = "not described yet"
 
 
 class Reached(msgspec.Struct, kw_only=True):
-    """Counts of what was reached, in words.
+    """Counts of what examples reached, in words.
 
-    `meetings`: "kill isolate" for the second fault injected around a partition while the first was active there, and
-    "reassign-partition kill" for administration beside a fault. `states`: a fault and the state of its partition when
-    it was injected. `answers`: a request and the error of its answer. `excuses`: a row, its case and an excuse.
+    `meetings`: "kill isolate" if the second fault hit a partition while the first was active there, and "reassign-partition kill"
+    if administration met a fault. `states`: a fault with the state of its partition at the injection. `answers`: a request with
+    the error of its answer. `excuses`: a row, its case and an excuse.
     """
 
     meetings: dict[str, int] = {}
@@ -48,7 +48,7 @@ class Reached(msgspec.Struct, kw_only=True):
         return Reached(**{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names})
 
     def meeting_counts(self) -> dict[Meeting, int]:
-        """Return the counts of meetings, by the pair that met."""
+        """Return the counts of meetings, by pair."""
         return {_pair_of_words(words): times for words, times in self.meetings.items()}
 
 
@@ -61,7 +61,7 @@ def _pair_of_words(words: str) -> Meeting:
 
 
 def reached_by(played: Played) -> Reached:
-    """Count what an example has reached, by the steps that were not left out, and by the answers."""
+    """Count what an example reached by the steps that ran, and by the answers."""
     did = [played.steps[step.number] for step in steps_taken(played.history) if not step.left_out]
     return Reached(
         meetings={" ".join(pair): times for pair, times in count_meetings(did).items()},
@@ -72,7 +72,7 @@ def reached_by(played: Played) -> Reached:
 
 
 def _injection_states(history: History) -> Iterator[str]:
-    """Describe each injection with its partition's state in the latest earlier Metadata answer."""
+    """Describe each injection by the state of its partition in the latest Metadata answer before it."""
     known: dict[str, str] = {}
     for call, answer, event in _exchanges_in_order(history):
         if event is not None and event.phase == "inject":
@@ -112,7 +112,7 @@ def _answer_texts(history: History) -> Iterator[str]:
 
 
 def _error_names(answer: Answer) -> set[str]:
-    """Return the names of all errors in an answer, including NONE; its outcome if it has no error code."""
+    """Return the names of all errors in an answer, including NONE; if it has no error code, its outcome."""
     codes = {*_error_codes(answer.value)}
     return {Error(code).name for code in codes} or {answer.outcome}
 
@@ -137,7 +137,7 @@ def _count_excuses(excuses: Iterable[ExcuseCount]) -> Counter[str]:
 
 
 class Reach:
-    """The counts of one part of a machine on one column, and of all parts and earlier runs in the same folder."""
+    """The counts of one part of a machine on one column, and the sum over all parts and earlier runs in the same folder."""
 
     def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
         self._path = folder / f"{check.id}-{name}.json"
@@ -146,7 +146,7 @@ class Reach:
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
     def note(self, played: Played) -> None:
-        """Count what an example reached, and write the counts to their file."""
+        """Count what an example reached, and write the counts to the part's file."""
         self._own += reached_by(played)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".part")
@@ -154,20 +154,20 @@ class Reach:
         draft.replace(self._path)
 
     def steering(self, seed: str) -> Steering | None:
-        """Return the steering for the next batch of examples; None for a machine without episodes. The seed chooses
-        among meetings seen equally often, so runs and parts without counts start with different ones."""
+        """Return the steering for the next batch of examples; None for a machine without episodes. The seed chooses among
+        meetings seen equally often, so that runs and parts without counts start differently."""
         if self._offer is None:
             return None
         return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
 
 
 def sum_reached(reached: Iterable[Reached]) -> Reached:
-    """Return the sum of all counts."""
+    """Return the sum of the counts."""
     return functools.reduce(operator.add, reached, Reached())
 
 
 def read_reached(folder: Path, machine: str) -> Reached:
-    """Read the counts of all parts of a machine, from their files in a folder."""
+    """Read the counts of all parts of a machine from their files in a folder."""
     return sum_reached(map(_read_counts, sorted(folder.glob(f"{machine}-*.json"))))
 
 
@@ -180,7 +180,7 @@ def _read_counts(path: Path) -> Reached:
 
 
 def reach_lines(out: Path) -> list[str]:
-    """Return the lines for a run's end: the share of all meetings that each machine reached, over all columns."""
+    """Return the lines for the end of a run: the share of all meetings that each machine reached, over all columns."""
     return [line for check in all_machines().values() for line in _machine_lines(out / FOLDER, check)]
 
 

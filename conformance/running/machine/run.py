@@ -1,5 +1,4 @@
-"""Running a machine on one column: its opening, then drawn examples; each is recorded, and findings are
-investigated."""
+"""The run of a machine on one column: its opening, then drawn examples. Each is recorded, and findings are investigated."""
 
 import math
 import time
@@ -28,18 +27,18 @@ from history.observations import Observation
 from protocol.errors import KitError
 
 DRAWN_EXAMPLES = {"smoke": 0, "quick": 40, "nightly": 240}
-"""Examples of a machine on one column, shared by its parts, in a run without a clock."""
+"""Examples of a machine per column in a run without a clock, divided among its parts."""
 STEPS = {"smoke": 10, "quick": 20, "nightly": 30}
 TRIES = 2
-"""The most tries to make a schedule of an earlier run break its row again."""
+"""The maximum number of tries until an earlier schedule breaks its row again."""
 
 
 class MachineRun(CheckRun):
-    """One machine, or a part of it, on one column.
+    """A machine, or a part of it, on one column.
 
-    `found` are the breaches seen so far, with the evidence of the first example that showed each; it starts with the
-    `known` ones. A breach in `found` stops no further example, so that others can be found. Nor does a known deviation
-    of released versions, which is investigated last, unless its row was requested. A part that `only_opens` draws no examples.
+    `found` has the breaches seen so far, with the evidence of the first example of each; it starts with the `known` ones. A
+    breach in `found` does not stop an example, so that others can be found. Nor does a known deviation of released versions,
+    unless its row was requested; it is investigated last. A part that `only_opens` draws no examples.
     """
 
     def __init__(
@@ -101,8 +100,8 @@ class MachineRun(CheckRun):
         self._note_lack_of_time()
 
     def _play_again(self, recorded: RecordedSchedule) -> None:
-        """Run a schedule that broke a row earlier, up to `TRIES` times until it does so again. That row is not
-        investigated again."""
+        """Run a schedule that broke a row earlier, up to `TRIES` times until it does so again. That row is not investigated
+        again."""
         steps, row = self.check.steps(recorded.steps), recorded.requirement
 
         def is_it(observation: Observation) -> bool:
@@ -118,7 +117,7 @@ class MachineRun(CheckRun):
                 return
 
     def _batch_size(self) -> int:
-        """Return the number of further examples: a batch if all the time is used, else the rest of the part's share."""
+        """Return how many more examples to draw: a batch if the run uses all its time, else the rest of the part's share."""
         if time.monotonic() >= self._explores_until or self.gave_up or self._only_opens:
             return 0
         if self.lab.settings.fills_its_time and self.ends < math.inf:
@@ -137,8 +136,7 @@ class MachineRun(CheckRun):
         )
 
     def _note_lack_of_time(self) -> None:
-        """Note if time was up before this part had drawn its share of the examples for the floor of the machine's
-        judges."""
+        """Note if time ran out before this part had drawn its share of examples for the floor of the machine's judges."""
         floor, drawn = math.ceil(FLOORS["property"].examples / PARTS[self._profile]), self._explorer.drawn
         if drawn < floor and self.ends < math.inf and not (self.gave_up or self._only_opens):
             self.cut_off = True
@@ -146,27 +144,27 @@ class MachineRun(CheckRun):
 
     @property
     def gave_up(self) -> bool:
-        """True once at least half of the examples failed: a machine has many long ones with many faults, a few of which
-        may fail."""
+        """True once at least half of the examples failed. A machine has many long examples with many faults, of which a few may
+        fail."""
         troubled = len(self._errors) + len(self._hindered)
         return troubled >= MAX_ERRORS and 2 * troubled >= self._examples
 
     # --- playing
 
     def _is_enough(self, observation: Observation) -> bool:
-        """True for a violation that ends an example early. One of an unselected row does not, but is investigated
+        """True for a violation that ends an example early. Violations of rows that were not selected do not, but are investigated
         too."""
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._may_be_deviation(observation)
 
     def _is_deviation(self, seen: Observation, history: History) -> bool:
-        """True if a known deviation has the violation for this version, and the schedule of this history shows it."""
+        """True if a known deviation covers the violation on this version, and this history's schedule matches it."""
         version, deeds = self.lab.images[self.label].version, deeds_behind(history, seen)
         about = [one for one in self._deviations if one.covers(seen.requirement, version)]
         return any(one.explains(seen.case, seen.detail, deeds) for one in about)
 
     def _may_be_deviation(self, seen: Observation) -> bool:
-        """True if a known deviation has a violation of this case, with this wording, for this version."""
+        """True if a known deviation covers violations of this case with this wording on this version."""
         version = self.lab.images[self.label].version
         about = [one for one in self._deviations if one.covers(seen.requirement, version)]
         return any(one.is_about(seen.case, seen.detail) for one in about)
@@ -176,9 +174,9 @@ class MachineRun(CheckRun):
         return Ending(stops=self._is_enough)
 
     def _example(self, ending: Ending) -> ExampleRun:
-        """Begin an example, which ends with this check at the latest.
+        """Begin an example that ends with the check's time at the latest.
 
-        An error on the way is noted first, since Hypothesis may turn it into another.
+        An error on the way is recorded here, since Hypothesis may replace it by another.
         """
         try:
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
@@ -191,8 +189,8 @@ class MachineRun(CheckRun):
             raise
 
     def play(self, steps: Schedule, ending: Ending | None = None, shows: Stops | None = None) -> Discovery:
-        """Run a schedule outside of Hypothesis and record it, with evidence of the violations that `shows` accepts,
-        too."""
+        """Run a schedule outside of Hypothesis and record it. Violations that `shows` accepts get evidence even if they are
+        known."""
         example = self._example(ending or self._ending)
         for step in steps:
             example.step(step)
@@ -201,7 +199,7 @@ class MachineRun(CheckRun):
     # --- recording
 
     def record(self, played: Played, shows: Stops | None = None) -> Discovery:
-        """File an example, with evidence of each breach that is new or that `shows` accepts."""
+        """Record an example, with evidence of each breach that is new or that `shows` accepts."""
         first = first_of_each(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
         known = [o for o in unseen if self._is_deviation(o, played.history)]
@@ -213,7 +211,7 @@ class MachineRun(CheckRun):
             news=tuple(o for o in unseen if o not in known and written[breach_of(o)]),
             evidence=written,
         )
-        # A breach of a replay or of the shrinker is being investigated already.
+        # A breach of a replay or of the shrinker is already being investigated.
         if not self._investigating and (later := [o for o in known if o not in wanted and written[breach_of(o)]]):
             self._later.append((finding, later))
         self.found = finding.evidence | self.found
@@ -234,7 +232,7 @@ class MachineRun(CheckRun):
             self.replace_cluster(reason)
         if not self._investigating:
             self.note_attempt("premise lost" if played.hindered else "error" if played.trouble else "judged")
-        # A run of the shrinker that ran into trouble has shown nothing, and is no reason to give up.
+        # A shrinker's run that ran into trouble shows nothing, and is no reason to give up.
         if played.hindered and not self._investigating:
             self.note_hindrance(played.hindered, played.seconds)
         elif played.trouble and not self._investigating:

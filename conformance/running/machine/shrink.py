@@ -1,8 +1,7 @@
-"""Shrinking a schedule by delta debugging on the cluster: few runs, since each may take as long as its faults do.
+"""Shrinking a schedule by delta debugging on the cluster, with few runs, since each run waits for its faults.
 
-A run that shows the violation is a proof, so one is enough to go on with a shorter schedule; one that does not show it is
-repeated. The schedule that is returned has shown it in most of its runs (two of two, or two of three; where the clock allowed no
-more, one of one).
+One run that shows the violation is proof enough to go on with a shorter schedule; a run that does not show it is repeated. The
+result showed the violation in most of its runs (two of two, or two of three; one of one if there was no time for more).
 """
 
 from collections import defaultdict
@@ -14,24 +13,24 @@ import msgspec
 MOST = 2
 """The majority of three runs."""
 TO_CONFIRM = 0.15
-"""The share of the time reserved for confirming the result."""
+"""The share of the time that is reserved for confirming the result."""
 GOOD_ENOUGH = 6
-"""Steps. A schedule of at most this length is short enough to read: it gets no second round."""
+"""A number of steps that is short enough to read: a schedule this short gets no second round."""
 
 
 class CutShort(Exception):
-    """The clock ended a run before it showed the violation, which says nothing about its schedule."""
+    """Time ran out before a run showed the violation, which says nothing about its schedule."""
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """A run that showed the violation: after `after` steps, or only at rest."""
+    """A run that showed the violation, after `after` steps or only at rest."""
 
     after: int
     at_rest: bool = False
 
 
 class Dropped(Protocol):
-    """A step as a shrinker sees it; faults are dropped first."""
+    """A step as the shrinker sees it; faults are dropped first."""
 
     @property
     def disturbs(self) -> bool: ...
@@ -48,8 +47,8 @@ Simpler: TypeAlias = Callable[[S], Sequence[S]]
 class Shrinker(Generic[S]):
     """A search for a shorter schedule among the steps of `first`, which showed the violation once.
 
-    `left` is the remaining share of its time, from 1 to 0. `report` gets each shorter schedule, and the number of runs
-    so far.
+    `left` is the remaining share of its time, from 1 to 0. `report` receives each shorter schedule, and the number of runs so
+    far.
     """
 
     def __init__(
@@ -78,8 +77,8 @@ class Shrinker(Generic[S]):
         simpler: Simpler[S] = lambda step: (),
         good_enough: int = GOOD_ENOUGH,
     ) -> list[S]:
-        """Return a schedule that still shows the violation. `keeping` are sets of places to try on their own, before
-        anything else."""
+        """Return a shorter schedule that still shows the violation. `keeping` are sets of places that are tried on their own
+        first."""
         for places in keeping:
             self._drop_places([place for place in self._best if place not in places])
         self._rounds(good_enough)
@@ -91,7 +90,7 @@ class Shrinker(Generic[S]):
     def _rounds(self, good_enough: int) -> None:
         """Drop steps in rounds, faults first, since they take the most time.
 
-        A fault may be needed only by an operation that is dropped later, hence another round.
+        Another round may drop a fault that was needed only by an operation dropped later.
         """
         before = -1
         while len(self._best) != before and self._has_time_left():
@@ -102,14 +101,15 @@ class Shrinker(Generic[S]):
                 break
 
     def _drop(self, disturbing: bool) -> None:
-        """Drop each step of one kind that the violation does not need, from the front."""
+        """Drop the steps of one kind that the violation does not need, from the front."""
         needed: set[int] = set()
         while (open_ := self._droppable_places(disturbing, needed)) and self._has_time_left():
             if not self._drop_places(open_):
                 needed.add(self._find_needed(open_))
 
     def _find_needed(self, places: Sequence[int]) -> int:
-        """Find the first needed one of these places by bisection, and drop those before it; not all can be dropped."""
+        """Find the first of these places that is needed, by bisection, and drop those before it. Not all of them can be
+        dropped."""
         can, cannot = 0, len(places)
         while cannot - can > 1 and self._has_time_left():
             middle = (can + cannot) // 2
@@ -120,7 +120,7 @@ class Shrinker(Generic[S]):
         return places[can]
 
     def _droppable_places(self, disturbing: bool, needed: Collection[int]) -> list[int]:
-        # A violation that was shown by the last step, and not at rest, needs that step.
+        # A violation that the last step showed, and not the rest, needs that step.
         places = self._best if self._at_rest else self._best[:-1]
         return [place for place in places if place not in needed and self._steps[place].disturbs == disturbing]
 
@@ -140,7 +140,7 @@ class Shrinker(Generic[S]):
     # --- simpler steps
 
     def _simplify(self, simpler: Simpler[S]) -> None:
-        """Simplify all steps at once, else one by one, each to its first alternative that still shows the violation."""
+        """Simplify all steps at once, or else one by one, each to its first alternative that still shows the violation."""
         simplest = [(place, others[0]) for place in self._best if (others := simpler(self._steps[place]))]
         if simplest and not self._apply_changes(simplest):
             for place, _ in simplest:
@@ -164,7 +164,7 @@ class Shrinker(Generic[S]):
     # --- runs
 
     def _try(self, schedule: list[S]) -> Reproduction | None:
-        """Run a schedule until it shows the violation in the first run or in two of three; return how, or None."""
+        """Run a schedule up to three times; return how it showed the violation in the first run or in two of three, else None."""
         seen = self._seen[_schedule_key(schedule)]
         if any(seen) and not _is_refuted(seen):
             return Reproduction(len(schedule), self._at_rest)
@@ -194,7 +194,7 @@ class Shrinker(Generic[S]):
         self._report(schedule, self.runs)
 
     def _shortest_confirmed(self) -> list[S]:
-        """Return the shortest schedule that showed the violation in most of its runs; else the first schedule."""
+        """Return the shortest schedule that showed the violation in most of its runs, or else the first schedule."""
         confirmed = (schedule for schedule in reversed(self._ladder[1:]) if self._is_confirmed(schedule))
         return next(confirmed, self._ladder[0])
 
@@ -205,8 +205,7 @@ class Shrinker(Generic[S]):
         return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
 
     def _may_confirm(self, schedule: list[S]) -> bool:
-        """True for the shortest schedule, and for longer ones while there is time; never once the clock has ended a
-        run."""
+        """True for the shortest schedule, and for longer ones while there is time; never once the clock has ended a run."""
         return not self._is_over and (schedule is self._ladder[-1] or self._left() > 0)
 
     def _schedule(self, places: Sequence[int]) -> list[S]:
@@ -218,5 +217,5 @@ def _is_refuted(seen: Sequence[bool]) -> bool:
 
 
 def _schedule_key(schedule: Sequence[S]) -> bytes:
-    """Return a candidate's identity: equal schedules are one, whatever places they came from."""
+    """Return a candidate's identity: equal schedules are the same candidate, whatever places their steps came from."""
     return msgspec.json.encode(schedule, order="sorted")

@@ -1,7 +1,7 @@
-"""Costs of checks: medians of measured seconds of a worker, CPU seconds and boots, by check and version, kept in `costs.toml`.
+"""Costs of checks: median worker seconds, CPU seconds and boots of each check by version, stored in `costs.toml`.
 
-`./kit python -m conformance.running.planning.costs DIR...` refreshes the file from the shards of runs. A check that they do not
-have keeps what was known of it; one that is gone is left out.
+`./kit python -m conformance.running.planning.costs DIR...` updates the file from the shards of runs. A check without new
+measurements keeps its costs; a check that no longer exists is removed.
 """
 
 import os
@@ -21,21 +21,21 @@ from history.shards import CheckLine, ExampleLine, Shard, read_shards
 
 FILE = Path(__file__).with_name("costs.toml")
 ALIKE = 1.5
-"""Medians of neighbouring versions that differ by no more than this factor, or by `NOISE`, are one range."""
+"""Neighbouring versions share one cost if their medians differ by at most this factor, or by `NOISE`."""
 NOISE = 2.0
-"""Seconds."""
+"""Seconds by which medians may differ at random."""
 OFF_BY_FACTOR = 3.0
-"""A check is off if it takes this many times what is known of it, or as little."""
+"""A check is reported if it takes this many times its known cost, or less than that fraction of it."""
 OFF_BY_SECONDS = 15.0
-"""Seconds by which a check must differ from its cost to be off."""
+"""Seconds by which a check must also differ from its cost to be reported."""
 MAX_REMARKED = 10
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """The costs of a check from the version `since` on: the medians of the runs that it was measured in.
+    """The costs of a check from version `since` on: the medians of the runs that measured it.
 
-    The `seconds` are a worker's, without those of boots. `cpu` are the CPU seconds of the worker and of the cluster's nodes,
-    `boots` the clusters booted on its way; both are unknown to runs that did not record them.
+    `seconds` are a worker's, without boots. `cpu` is the CPU time of the worker and of the cluster's nodes, and `boots` the
+    number of clusters booted for the check; both are None if the runs did not record them.
     """
 
     since: str
@@ -46,7 +46,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(NamedTuple):
-    """The measures of one run of a check; see `Cost`."""
+    """The measurements of one run of a check; see `Cost`."""
 
     seconds: float
     cpu: float | None = None
@@ -54,14 +54,14 @@ class Measured(NamedTuple):
 
 
 class Costs(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was measured, on a machine with `cores` cores; `trouble` is why the file could not be read."""
+    """The costs of all measured checks, on a machine with `cores` cores; `trouble` is why the file could not be read."""
 
     cores: int = 0
     checks: dict[str, list[Cost]] = {}
     trouble: str = ""
 
     def seconds(self, check: str, version: str = "") -> float | None:
-        """Return the seconds of a check on a version, by default the newest that was measured; None if it never was."""
+        """Return the seconds of a check on a version, by default the newest measured one; None if it was never measured."""
         known = self.checks.get(check)
         if not known:
             return None
@@ -69,7 +69,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
         return (until or known[:1])[-1].seconds
 
     def remarks(self, checks: Collection[str]) -> Iterator[str]:
-        """Yield what makes the seconds of these checks, of all that there are, estimates."""
+        """Yield the reasons why the seconds of these checks are only estimates."""
         if self.trouble:
             yield f"{FILE.name}: {self.trouble}; all checks are estimated by their kind"
         if self.cores and self.cores != os.cpu_count():
@@ -85,7 +85,7 @@ def shipped_costs() -> Costs:
 
 
 def read_costs(file: Path) -> Costs:
-    """Read a file of costs. One that cannot be read has none, and says why."""
+    """Read a file of costs. An unreadable file yields no costs, and the reason in `trouble`."""
     try:
         return msgspec.toml.decode(file.read_bytes(), type=Costs)
     except OSError as error:
@@ -95,14 +95,14 @@ def read_costs(file: Path) -> Costs:
 
 
 def version_in(label: str) -> str:
-    """Return the version with which a column's label begins; empty if it begins with no version."""
+    """Return the version at the beginning of a column's label; empty if there is none."""
     found = re.match(r"\d+\.\d+(\.\d+)?", label)
     return found.group() if found else ""
 
 
 def off_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Costs) -> list[str]:
-    """Return a line for each check that took more than three times its cost, or less than a third. `estimates` has what each
-    takes that was never measured."""
+    """Return a line for each check that took more than three times its cost, or less than a third. `estimates` has the costs of
+    unmeasured checks."""
     lines = [
         (abs(seconds - cost), f"cost  {id} on {label}: {seconds:.0f} s, {what} {cost:.0f} s")
         for id, label, version, (seconds, _, _) in _done(shards)
@@ -116,12 +116,13 @@ def off_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Co
 
 
 def is_machine(check: str) -> bool:
-    """True for the id of a machine."""
+    """True if the id is that of a machine."""
     return check.startswith("machines.")
 
 
 def measured_costs(shards: Iterable[Shard]) -> dict[str, list[Cost]]:
-    """Return the costs of each check that was run to its end; of machines only where no clock gave them their time."""
+    """Return the costs of each check that ran to its end. Machines count only in runs without a clock, which does not limit
+    them."""
     runs: defaultdict[str, defaultdict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
     for id, _, version, taken in _done(shards):
         runs[id][version].append(taken)
@@ -129,7 +130,7 @@ def measured_costs(shards: Iterable[Shard]) -> dict[str, list[Cost]]:
 
 
 def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, Measured]]:
-    """Yield the check, column, version and measures of each check that ended by itself."""
+    """Yield check, column, version and measurements of each check that ended by itself."""
     for shard in shards:
         if shard.header is not None:
             column, is_timed = shard.header.column, shard.header.profile != "smoke"
@@ -148,7 +149,7 @@ def _seconds_of_examples(shard: Shard) -> Mapping[str, float]:
 
 
 def _measured(line: CheckLine, examples: float) -> Measured:
-    """Return what a check took. An older shard does not tell its boots, but the seconds of its examples."""
+    """Return the measurements of a check. An older shard has no boots, but the seconds of its examples."""
     if line.spent:
         cpu = line.cpu.get("kit", 0.0) + line.cpu.get("nodes", 0.0)
         return Measured(line.seconds - line.spent.get("boot", 0.0), cpu, line.boots)
@@ -156,7 +157,7 @@ def _measured(line: CheckLine, examples: float) -> Measured:
 
 
 def _ranges(runs: Mapping[str, Sequence[Measured]]) -> list[Cost]:
-    """Join neighbouring versions whose medians are alike."""
+    """Merge neighbouring versions whose medians are similar."""
     joined: list[tuple[str, list[Measured]]] = []
     for version in sorted(runs, key=numbers):
         own = list(runs[version])
@@ -188,7 +189,7 @@ def _are_alike(one: float, other: float) -> bool:
 
 
 def refresh_costs(shards: Iterable[Shard], known: Costs, checks: Collection[str]) -> Costs:
-    """Return the costs of these checks, of all that there are: as measured in shards, or else as known."""
+    """Return the costs of these checks: measured in the shards, or else as known before."""
     costs = known.checks | measured_costs(shards)
     return Costs(cores=os.cpu_count() or 0, checks={id: costs[id] for id in sorted(costs) if id in checks})
 

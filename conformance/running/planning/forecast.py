@@ -1,4 +1,4 @@
-"""The forecast of a run: its items played on the workers by what they cost, without a cluster."""
+"""The forecast of a run: its items simulated on the workers by their costs, without a cluster."""
 
 import re
 from collections import defaultdict, deque
@@ -13,11 +13,11 @@ from conformance.running.planning.costs import shipped_costs
 HEAD = " begins    takes  worker  check"
 """The first line of a plan."""
 BOOT = 10.0
-"""Seconds that a worker needs for another cluster: the old one closed, the new one booted."""
+"""Seconds that a worker needs to close its cluster and boot another."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """An item as the scheduler hands it out: with the unit that one worker runs, and the cluster that it needs."""
+    """An item as the scheduler hands it out, with its unit of work and its cluster."""
 
     work: Work
     unit: str
@@ -30,7 +30,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """An item on a worker, with the seconds into the run at which it begins, and those that it takes."""
+    """An item on a worker; `begins` is when it begins, in seconds into the run, and `seconds` how long it takes."""
 
     item: Item
     worker: int
@@ -39,7 +39,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item of a printed forecast: when and on which worker it begins, and how long it takes, in seconds."""
+    """An item of a printed forecast: its worker, when it begins, and how long it takes, in seconds."""
 
     check: str
     part: int
@@ -51,7 +51,7 @@ class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """A forecast as printed: its items, the seconds until the last of them ends, and what makes that an estimate."""
+    """A printed forecast: its items, the seconds until the last one ends, and the remarks on why these are estimates."""
 
     items: list[PlannedItem]
     seconds: int
@@ -59,7 +59,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast(items: Sequence[Item], plan: TimePlan, workers: int) -> list[Turn]:
-    """Return when and where each item begins; 0 seconds for one that the clock leaves no time."""
+    """Return when and where each item begins. An item for which the clock leaves no time takes 0 seconds."""
     units: defaultdict[str, deque[Item]] = defaultdict(deque)
     for item in items:
         units[item.unit].append(item)
@@ -83,7 +83,7 @@ def _seconds_of(item: Item, plan: TimePlan, begins: float) -> float:
 
 
 def sum_lines(turns: Sequence[Turn], workers: int) -> Iterator[str]:
-    """Yield how long the items take on this many workers, and what makes that an estimate."""
+    """Yield how long the items take on this many workers, and why this is an estimate."""
     lasts = max((turn.begins + turn.seconds for turn in turns), default=0.0)
     seconds = sum(turn.seconds for turn in turns)
     yield f"items: {len(turns)}, {seconds:.0f} s of workers, about {minutes(lasts)} on {workers}"
@@ -95,7 +95,7 @@ def sum_lines(turns: Sequence[Turn], workers: int) -> Iterator[str]:
 
 
 def plan_lines(turns: Sequence[Turn]) -> Iterator[str]:
-    """Yield a line for each item, in the order in which they begin, under a head."""
+    """Yield a heading, and a line for each item in the order in which they begin."""
     yield HEAD
     for turn in turns:
         part = f" part {turn.item.work.part}" if turn.item.work.part > 1 else ""
@@ -117,7 +117,7 @@ _SUM = re.compile(r"items: .* about (\d+):(\d\d) on \d+")
 
 
 def read_forecast(lines: Sequence[str]) -> Forecast:
-    """Parse a plan as it was printed: its lines and its sum."""
+    """Parse a printed plan: its lines and its total."""
     items = [
         PlannedItem(
             check=found["check"],

@@ -1,7 +1,7 @@
 """The order in which the items of a run begin.
 
-A longer profile first does what the shorter ones do, in their order. On a cluster rows of high priority come first, and among
-those of one priority the cheapest: what the clock may cut off comes last.
+A longer profile first runs the checks of the shorter ones, in their order. On each cluster rows of high priority come first, and
+within one priority the cheapest checks, so that the clock cuts off what comes last.
 """
 
 from collections import defaultdict
@@ -27,23 +27,23 @@ class Planned(Protocol):
 
 SomePlanned = TypeVar("SomePlanned", bound=Planned)
 FOR_WORK = 0.92
-"""The largest share of the workers' time that checks may take if all of them are to fit: boots need the rest."""
+"""The largest share of the workers' time that checks may take and still count as fitting; the rest is for boots."""
 
 
 def stage_of(check: AnyCheck, *, timed: bool) -> int:
-    """Return the stage in which a check runs: the number of the shortest profile that has it. Without a clock there is only one,
-    since nothing is cut off."""
+    """Return the stage in which a check runs: the index of the shortest profile that includes it. Without a clock there is only
+    one stage, since nothing is cut off."""
     return PROFILES.index(shortest_profile(check)) if timed else 0
 
 
 def priority_of(check: AnyCheck) -> str:
-    """Return the highest priority of the rows that a check is written for."""
+    """Return the highest priority among the rows for which a check is written."""
     own = check.own_rows if isinstance(check, Check) else check.rows
     return min(shipped_rows()[row].priority for row in own)
 
 
 def is_ample(works: Sequence[Work], seconds: float, workers: int) -> bool:
-    """True if the workers have time for all of this work, with their boots."""
+    """True if the workers have time for all of this work and its boots."""
     return (
         sum(cost_of(every_check()[work.check], work.label) for work in works if is_work(work))
         <= FOR_WORK * seconds * workers
@@ -51,12 +51,12 @@ def is_ample(works: Sequence[Work], seconds: float, workers: int) -> bool:
 
 
 def in_order(items: Sequence[SomePlanned], *, timed: bool, ample: bool = True) -> list[SomePlanned]:
-    """Return the items in the order in which they begin. Checks of one cluster stand together in their stage, since another
-    cluster costs a boot.
+    """Return the items in the order in which they begin. Within a stage the checks of one cluster stay together, since changing
+    it costs a boot.
 
-    If there is `ample` time for all of them, or no clock, the clusters with the most work come first: workers end together. Else
-    those with the cheapest checks come first. Under a clock soaks and parts of machines come last, since the latter take
-    whatever time they are given.
+    With `ample` time, or without a clock, the clusters with the most work come first, so that workers end together. Otherwise the
+    clusters with the cheapest checks come first. Under a clock soaks and parts of machines come last; parts of machines take all
+    the time they get.
     """
     own: defaultdict[tuple[int, tuple[str, str]], list[float]] = defaultdict(list)
     for item in items:

@@ -1,4 +1,4 @@
-"""The rarest cases of a run so far, and the checks that observe them, on which remaining time is spent."""
+"""The rarest cases of a run so far, and the checks that observe them, on which the remaining time is spent."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ RowCase = tuple[str, str]
 
 
 class Rare(msgspec.Struct, frozen=True, kw_only=True):
-    """A case, its observations as a share of its floor, and the check that observes it most often."""
+    """A case, the share of its floor that was observed, and the check that observes it most often."""
 
     requirement: str
     case: str
@@ -26,9 +26,9 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """One column's observations in a run, over all workers.
+    """The observations of one column in a run, over all workers.
 
-    `seconds` are those of examples, by check; `breaches` are violated rows and cases, with the evidence of the first
+    `seconds` is the time of examples by check. `breaches` has each violated row and case with the evidence of its first
     observation.
     """
 
@@ -47,7 +47,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
-    """Add up a run's shards for a column; None if none has its header yet."""
+    """Add up the shards of a run for a column; None if none has its header yet."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -70,8 +70,8 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
 
 
 def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
-    """True if an observation counts further towards a floor: one of a property only in a situation not yet
-    `counted`."""
+    """True if an observation brings its row closer to a floor. A property counts each situation once; `counted` has the
+    situations so far."""
     row = shipped_rows()[line.requirement]
     situation = (line.shard, line.example, row.id, line.case, line.situation)
     is_new = situation not in counted or not by_situation(row, line.case)
@@ -80,7 +80,7 @@ def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
 
 
 def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
-    """Return the rarest cases first, each check once; checks that were `tried` less often come before others."""
+    """Return the rarest cases first, each check at most once. Checks that were `tried` less often come first."""
     rare = [
         Rare(
             requirement=row,
@@ -98,7 +98,7 @@ def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, 
 
 
 def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str, int, list[str]]]:
-    """Yield row, case, floor and checks of each case judged on this column."""
+    """Yield row, case, floor and checks of each case that is judged on this column."""
     facts = Facts(version=column.version, ranges=column.ranges)
     able: dict[str, list[str]] = defaultdict(list)
     for check in checks:
@@ -111,5 +111,5 @@ def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tup
 
 
 def _best_check(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """Return the check that observes the case most often per second; if none did, the one tried least."""
+    """Return the check that observes the case most often per second, or else the one tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

@@ -1,4 +1,4 @@
-"""Distributing checks over workers: those of one cluster stay together, since changing it costs a boot."""
+"""The distribution of checks over workers. Checks of one cluster stay together, since changing it costs a boot."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 
 class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
-    """The scheduler for pytest-xdist. A unit of work holds the checks of one column and topology; long units are split
-    if workers would otherwise be idle.
+    """The scheduler for pytest-xdist. A unit of work has the checks of one column and topology; long units are split if workers
+    would otherwise be idle.
 
-    Units begin in the order in which they were collected. Under a clock machines come last and share the time that is
-    left. A worker gets its next unit together with its last check, and no earlier: no other worker could take what it
-    already holds.
+    Units begin in the order in which they were collected. Under a clock machines come last and share the remaining time. A worker
+    gets its next unit only with its last check, since no other worker can take over what it already holds.
     """
 
     def __init__(self, config: pytest.Config, log: object, *, timed: bool, whole: bool) -> None:
@@ -46,8 +45,8 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         return self._units[nodeid]
 
     def _reschedule(self, node: WorkerController) -> None:
-        # xdist keeps three checks queued, which may be all parts of a machine. A worker begins its last one only when it
-        # knows what follows, or that nothing does; and a part of a machine takes all the time that it is given.
+        # xdist keeps three checks queued, which may all be parts of machines. A worker begins its last check only when it knows
+        # the next one, or that there is none; and a part of a machine takes all the time it gets.
         in_hand = [id for unit in self.assigned_work[node].values() for id, done in unit.items() if not done]
         others = sum(not other.shutting_down for other in self.nodes if other is not node)
         if self.workqueue and len(in_hand) > 1:
@@ -64,7 +63,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
             super()._reschedule(node)
 
     def _has_its_share(self, node: WorkerController) -> bool:
-        """True if the worker already has the largest number of parts of machines that any worker must take."""
+        """True if the worker already has as many parts of machines as any worker must take."""
         taken = sum(self._is_endless(id) for unit in self.assigned_work[node].values() for id in unit)
         return taken >= ceil(sum(map(self._is_endless, self._units)) / len(self.nodes))
 
@@ -73,7 +72,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def units_for(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
-    """Return the unit of each item for this many workers."""
+    """Return the unit of work for each item, for this many workers."""
     return units_of(
         works,
         share_count(works, workers),
@@ -85,8 +84,7 @@ def units_for(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
 def units_of(
     items: Sequence[Item], shares: int, cluster: Callable[[Item], str], weight: Callable[[Item], int] = lambda _: 1
 ) -> list[str]:
-    """Return each item's unit: its cluster and a number. A cluster that weighs more than one share has several
-    units."""
+    """Return each item's unit of work: its cluster and a number. A cluster heavier than one share is split into several units."""
     sizes: Counter[str] = Counter()
     for item in items:
         sizes[cluster(item)] += weight(item)
@@ -103,30 +101,31 @@ def units_of(
 
 
 SHARES_PER_WORKER = 3
-"""Shares for each worker in a run with schedules, since checks may take three seconds or two hundred.
+"""The number of shares per worker in a run with schedules, since checks take from three to two hundred seconds.
 
-By the costs of quick on 3.9.2 to 4.4.0 four workers then end within a minute of each other, with fewer boots than by quarters.
+With the costs of quick on 3.9.2 to 4.4.0, four workers then end within a minute of each other, with fewer boots than if each
+share were a quarter.
 """
 
 
 def share_count(works: Sequence[Work], workers: int) -> int:
     """Return the number of shares into which the work is split.
 
-    Schedules are long enough for a few more boots; of anything else boots are a large part.
+    Schedules are long enough to justify a few more boots; other checks are not.
     """
     return workers * (SHARES_PER_WORKER if any(work.kind == "schedule" for work in works) else 1)
 
 
 def weight_of(work: Work, *, timed: bool = True) -> int:
-    """Return the seconds that an item takes, rounded up; 1 under a clock for an item that is a unit of its own."""
+    """Return the seconds that an item takes, rounded up. Under a clock an item that is a unit by itself weighs 1."""
     return 1 if timed and _is_alone(work) else max(1, ceil(cost_of(every_check()[work.check], work.label)))
 
 
 def cluster_of(work: Work, *, timed: bool = True) -> str:
     """Return an item's column and topology, such as `4.3.1 cluster`.
 
-    Soaks, searches for the rarest cases and, under a clock, machines and the checks of each stage are kept apart from other
-    checks: `4.3.1 cluster soak`.
+    A suffix, as in `4.3.1 cluster soak`, separates soaks, searches for the rarest cases and, under a clock, machines and the
+    checks of each stage.
     """
     label = f"{work.label} part {work.part}" if work.part > 1 else work.label
     if work.kind == "rarest":
@@ -140,7 +139,8 @@ def cluster_of(work: Work, *, timed: bool = True) -> str:
 
 
 def work_of(nodeid: str, *, whole: bool) -> Work:
-    """Return the item of a pytest node such as `…/kip320/fencing.py::older_epoch[4.3.1]`, in a run of a whole profile or not."""
+    """Return the item of a pytest node such as `…/kip320/fencing.py::older_epoch[4.3.1]`; `whole` says if the whole profile
+    runs."""
     name, _, rest = nodeid.rpartition("::")[2].removesuffix("]").partition("[")
     label, _, part = rest.partition(" part ")
     number = int(part or 1)
@@ -151,10 +151,10 @@ def work_of(nodeid: str, *, whole: bool) -> Work:
 
 
 def is_endless(work: Work) -> bool:
-    """True if the item uses all the time that it is given."""
+    """True if the item uses all the time it gets."""
     return work.kind in ("machine", "rarest")
 
 
 def _is_alone(work: Work) -> bool:
-    """True if the item is a unit of its own under a clock."""
+    """True if the item is a unit by itself under a clock."""
     return is_endless(work) or work.kind == "soak"

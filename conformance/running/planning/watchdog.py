@@ -10,16 +10,15 @@ from collections.abc import Callable
 from types import TracebackType
 
 WITHIN = 600.0
-"""Seconds within which some check must finish, unless the run's time is longer."""
+"""Seconds in which some check must finish, unless the run's time is longer."""
 CLEANUP_TIMEOUT = 180.0
-"""Seconds that an interrupted process has to remove its clusters."""
+"""Seconds in which an interrupted process must remove its clusters."""
 
 
 class Watchdog:
-    """A thread that interrupts the process if no check has finished for `within` seconds, and ends it if that does not
-    help.
+    """A thread that interrupts the process if no check has finished for `within` seconds, and kills it if that does not help.
 
-    It does nothing before `total` seconds have passed: a part of a machine may take all of them.
+    It does nothing in the first `total` seconds, since a part of a machine may take all of them.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class Watchdog:
         self._finished = time.monotonic()
 
     def note_cleaned_up(self) -> None:
-        """Note that the run has cleaned up: there is nothing left to watch."""
+        """Note that the run has cleaned up, so that the watchdog can stop."""
         self._over.set()
 
     def __enter__(self) -> Watchdog:
@@ -56,7 +55,7 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop watching; after an interruption, go on until `note_cleaned_up`."""
+        """Stop watching; after an interruption, wait for `note_cleaned_up` first."""
         if not self.barked:
             self.note_cleaned_up()
 
