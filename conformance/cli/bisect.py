@@ -57,14 +57,14 @@ from reports.order import in_order
 _OUTCOMES: dict[str, Outcome] = {"violated": "bad", "satisfied": "good"}
 _MARKS: dict[Outcome, str] = {"bad": "✗", "good": "✓", "": "–"}
 _DEFINITE = ("violated", "satisfied", "inapplicable")
-"""Verdicts of versions that are not run again; others may come from a lack of time or from an error."""
+"""Verdicts of versions that are not run again; any other verdict may be due to a lack of time or to an error."""
 
 RunColumns = Callable[[Plan], None]
-"""A function that runs the columns of a plan to their ends."""
+"""A function that runs the columns of a plan to their end."""
 
 
 class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The row on one version; `evidence` are folders, relative to the output directory."""
+    """The result of the row on one version; `evidence` are folders, relative to the output directory."""
 
     verdict: str
     reason: str
@@ -78,7 +78,8 @@ class VersionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bisect:
-    """The search for changes of one row's verdict on the columns of one folder; `columns` ascend, keyed by title."""
+    """The search for the versions at which one row's verdict changes, among the columns of one folder. `columns` ascend, keyed by
+    title."""
 
     def __init__(self, row: str, columns: Sequence[WantedColumn], out: Path, options: Sequence[str]) -> None:
         self.row = row
@@ -90,7 +91,7 @@ class Bisect:
         self._seed = _begin_search(out)
 
     def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
-        """Run versions until none is left to run; return the result of each version that has one."""
+        """Run versions until the search needs no more; return the result of each version that has one."""
         while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._results())):
             print_progress(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(
@@ -120,9 +121,9 @@ class Bisect:
 
 
 def _begin_search(out: Path) -> int:
-    """Begin a search, or continue the last one in the folder; return the seed of all columns.
+    """Begin a search, or continue the last one in the folder; return the seed for all columns.
 
-    Moves aside columns that a killed search did not finish. Raises WrongUse while another command runs in the folder.
+    Columns that a killed search did not finish are moved aside. Raises WrongUse while another command runs in the folder.
     """
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
@@ -176,7 +177,7 @@ def table_of(
 
 
 def search_conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult], out: Path) -> list[str]:
-    """Return the conclusions as text: the changes, the versions that were not run, and the folders with evidence."""
+    """Return the conclusions as text: the changes, the versions that did not run, and the folders with evidence."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     found = verdict_boundaries(versions, outcomes)
     decided = [version for version in versions if outcomes.get(version)]
@@ -196,8 +197,8 @@ def search_conclusions(versions: Sequence[str], seen: Mapping[str, VersionResult
 
 
 def as_json(row: str, versions: Sequence[str], seen: Mapping[str, VersionResult]) -> dict[str, object]:
-    """Return the result as JSON: `changes` as in `VerdictBoundary`; `versions` in ascending order, with null for
-    one that was not run."""
+    """Return the result as JSON: `changes` as in `VerdictBoundary`; `versions` in ascending order, with null for one that did not
+    run."""
     outcomes = {version: one.outcome for version, one in seen.items()}
     return {
         "row": row,
@@ -285,7 +286,7 @@ add_passed_on_options(bisect, ("--requirement",))
 
 
 def _others_that_see(row: str, seen: Mapping[str, VersionResult], rest: Sequence[str]) -> list[str]:
-    """Return the line about checks that also see the row, if only its own ones ran and none of them found a violation."""
+    """Return a line about other checks that see the row, if only its own checks ran and none of them found a violation."""
     others = len(checks_by_row()[row]) - len(own_checks()[row])
     if not others or ALL_THAT_SEE_IT in rest or any(one.outcome == "bad" for one in seen.values()):
         return []
@@ -295,7 +296,7 @@ def _others_that_see(row: str, seen: Mapping[str, VersionResult], rest: Sequence
 
 
 def _own_builds(columns: Mapping[str, Sequence[str]]) -> list[WantedColumn]:
-    """Return the user's own builds, each labelled with its title, by which its observations are found again."""
+    """Return the user's own builds, each labelled with the title by which its observations are found again."""
     own = choose(**columns).with_versions(())
     return [msgspec.structs.replace(column, label=column.title) for column in own]
 
@@ -311,7 +312,7 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
 def _sort_columns(
     row: str, releases: Sequence[str], builds: Sequence[WantedColumn], means: Means
 ) -> list[WantedColumn]:
-    """Sort all columns by their versions; leave out builds whose place is not known, and print the reason."""
+    """Sort all columns by version; leave out builds whose place is unknown, and print the reason."""
     if builds:
         means.prepare(())
     versions = {column.title: means.version_of(column) for column in builds}
@@ -328,7 +329,7 @@ def _sort_columns(
 
 
 def _anchor_columns(names: Sequence[str]) -> Sequence[str]:
-    """Return the columns to run first: the newest patch of each minor, candidates and builds of the user's own."""
+    """Return the columns to run first: the newest patch of each minor, release candidates and the user's own builds."""
     older = set(released_versions()) - set(newest_patches())
     return [name for name in names if name not in older] or names
 

@@ -1,4 +1,5 @@
-"""pytest with the kit's exit codes, in a separate process: the modules that it rewrites must not be imported yet."""
+"""The pytest command with the kit's exit codes. It runs in a separate process, since the modules that pytest rewrites must not be
+imported yet."""
 
 import sys
 import traceback
@@ -14,12 +15,12 @@ from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"--out": "--conformance-out", "--profile": "--conformance-profile"}
-"""Short names of pytest options in each of the kit's commands."""
+"""Short names of pytest options that all commands of the kit accept."""
 
 
 def absolute(word: str) -> str:
-    """Make a path in the kit, such as `conformance/kip320`, absolute; return other words, and paths that exist in the
-    current folder, unchanged."""
+    """Make a path in the kit, such as `conformance/kip320`, absolute; return other words, and paths that exist in the current
+    folder, unchanged."""
     path, sign, rest = word.partition("::")
     own = ROOT / path
     is_own = path.split("/")[0] == "conformance" and not Path(path).exists() and own.exists()
@@ -27,7 +28,7 @@ def absolute(word: str) -> str:
 
 
 def long_form(word: str) -> str:
-    """Replace an option's short name by its name for pytest; return other words unchanged."""
+    """Replace an option's short name by its pytest name; return other words unchanged."""
     flag, sign, value = word.partition("=")
     return f"{SHORT.get(flag, flag)}{sign}{value}"
 
@@ -55,7 +56,7 @@ class PlainErrors:
 
 
 def main() -> int:
-    """Run pytest. Its codes for wrong use and for an empty selection become 2; an error that ends it becomes 3."""
+    """Run pytest. The exit codes for wrong use and for an empty selection become 2; that of an internal error becomes 3."""
     try:
         words = [absolute(long_form(word)) for word in listed_words(sys.argv[1:])]
         with redirect_stderr(cast(TextIO, PlainErrors(sys.stderr))):
@@ -63,7 +64,7 @@ def main() -> int:
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return EXIT_WRONG_USE
-    except Exception:  # of any plugin; Python's own code for it, 1, is that of a violation
+    except Exception:  # of any plugin; Python's exit code for it, 1, means a violation here
         traceback.print_exc()
         return EXIT_TROUBLE
     if code == pytest.ExitCode.USAGE_ERROR and (alike := similar_options(sys.argv[1:])):

@@ -83,7 +83,7 @@ def image_of(column: WantedColumn) -> Image:
 
 
 def _prepare(columns: Sequence[WantedColumn]) -> None:
-    """Make the engine and the images of released versions ready."""
+    """Make the engine and the images of the released versions ready."""
     if versions := [one.name for one in columns if one.option == VERSION]:
         make_ready(versions)
     else:
@@ -140,7 +140,7 @@ def _print_storm(storm: Storm, form: Form) -> None:
 
 
 def _require_one(columns: Sequence[WantedColumn]) -> WantedColumn:
-    """Return the single version, image or distribution named. Raises WrongUse for none or several."""
+    """Return the only version, image or distribution that was given. Raises WrongUse for none or several."""
     if len(columns) > 1:
         names = ", ".join(one.title for one in columns)
         raise WrongUse(f"A storm has one cluster, so give one version or build, not {len(columns)}: {names}.")

@@ -1,4 +1,4 @@
-"""The common part of all commands: how they are found, how options are read, and how they end."""
+"""The common part of all commands: how they are found, how options are parsed, and how they end."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ PASSING_ON: Final[dict[str, Any]] = {**HELP, "ignore_unknown_options": True}
 
 
 class OnDemand(click.Group):
-    """A group of commands in modules that are imported only when called: listing them is quick and needs nothing
-    installed.
+    """A group of commands whose modules are imported only when a command is called, so that listing commands is quick and needs
+    nothing installed.
 
     `places` has each command's place (``module:name``), `summaries` a line of help.
     """
@@ -45,7 +45,7 @@ class OnDemand(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the matching commands and options without importing any command."""
+        """Return the matching commands and options without importing a command."""
         names = [name for name in self._places if name.startswith(incomplete)]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(CompletionItem(name, help=self._summaries[name]) for name in names), *options]
@@ -58,7 +58,7 @@ class OnDemand(click.Group):
 def run(command: click.Command, arguments: Sequence[str], name: str, given: object = None) -> int:
     """Run a command. Returns its result, 2 for wrong use, 3 for any other error, 130 after Ctrl-C or SIGTERM.
 
-    `given` replaces engines, pytest and Spark in tests.
+    Tests replace engines, pytest and Spark by `given`.
     """
     try:
         with interruptible():

@@ -56,10 +56,10 @@ from history.shards import read_shards
 from reports.commands.options import Form, form, out_option, print_json
 
 MIN_MINUTES = 1.0
-"""The least time left for another round."""
+"""The minimum number of minutes that must be left for another round."""
 MIN_HOURS, MAX_HOURS = 0.05, 1000.0
 SEARCHING = 1 / 6
-"""The share of a night's time for replays on other releases."""
+"""The share of a night that is spent on replays on other releases."""
 MAX_FAILED_ROUNDS = 3
 """The number of consecutive rounds without an example after which the hunt ends."""
 REPLAYS, BEGINNING = "replays", "beginning.json"
@@ -68,11 +68,11 @@ _OWN = (
     "--conformance-run", "--conformance-seed", "--conformance-minutes", "--conformance-machines",
     "--conformance-beginning", "--replay", "--baseline",
 )  # fmt: skip
-"""pytest options that a hunt sets itself, or that do not work with it."""
+"""pytest options that a hunt sets itself or cannot use."""
 
 
 class Hunter:
-    """One command's work on a hunt. `night` is what it adds to the hunt's nights."""
+    """One command's work on a hunt. `night` is what it adds to the nights of the hunt."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Hunter:
         self.night = self.hunt.begin(hours)
 
     def run(self) -> None:
-        """Run rounds and replays until the hours are over. Raises KeyboardInterrupt, with all records in the state."""
+        """Run rounds and replays until the hours are over. Raises KeyboardInterrupt once the state has all records."""
         for one in self.hunt.rounds:
             if not one.ended:
                 self._conclude(one)
@@ -130,7 +130,7 @@ class Hunter:
         return 60 * self.night.hours - (self._clock() - self._began) / 60
 
     def _refuse_running(self) -> None:
-        """Refuse to continue while a pytest left by a killed hunt is still writing."""
+        """Refuse to continue while a pytest of a killed hunt is still writing."""
         for folder in [*(one.folder for one in self.hunt.rounds if not one.ended), REPLAYS]:
             if (plan := read_plan(self._out / folder)) is not None:
                 refuse_running(self._out / folder, plan.columns)
@@ -175,7 +175,7 @@ class Hunter:
         )
 
     def _conclude(self, one: Round) -> None:
-        """Add a round's recordings to the hunt, even if the round was killed."""
+        """Add the recordings of a round to the hunt, even if the round was killed."""
         folder = self._out / one.folder
         plan = read_plan(folder)
         ran = plan.columns[0] if plan is not None else ColumnRun(name=one.column, selection=one.selection)
@@ -207,7 +207,7 @@ class Hunter:
         return self._minutes_left > 0 and self.night.searching < SEARCHING * (self._clock() - self._began)
 
     def _replay(self, wanted: Sequence[Wanted]) -> None:
-        """Replay findings in parallel, each in its own pytest; the next command repeats replays that did not end."""
+        """Replay findings in parallel, each in its own pytest. The next command repeats replays that did not end."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
         print_progress(f"replays: {', '.join(run.name for run in runs)}")
@@ -240,7 +240,7 @@ class Hunter:
         return self._out / FINDINGS / finding.name
 
     def _write(self) -> None:
-        """Write all files, the state last, so that all files it names exist."""
+        """Write all files, the state last, so that each file it names exists."""
         self.night.seconds = round(self._clock() - self._began, 1)
         for finding in self.hunt.findings:
             self._write_finding(finding)
@@ -337,7 +337,7 @@ add_passed_on_options(hunt, _OWN)
 
 
 def _refuse_other_schemas(out: Path) -> None:
-    """Raise WrongSchema for another kit version's files in the folder, before an engine is needed."""
+    """Raise WrongSchema before an engine is needed if the folder has files of another kit version."""
     read_hunt(out)
     kept_in(out, [*all_machines().values()], lambda _: None)
 
@@ -376,7 +376,7 @@ def _refuse_wrong_use(machines: Sequence[str], rest: Sequence[str]) -> None:
 
 @contextmanager
 def _lock_folder(out: Path) -> Iterator[None]:
-    """Lock the folder within the block. Raises WrongUse while another hunt works in it."""
+    """Lock the folder within the block. Raises WrongUse while another hunt uses it."""
     make_writable(out, "--out")
     try:
         with FileLock(out / "hunt.lock", timeout=0):

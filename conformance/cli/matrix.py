@@ -57,7 +57,7 @@ from reports.errors import spark_missing
 from reports.matrix_file import read_compared
 
 COPY = "baseline.json"
-"""The copy of the baseline next to the plan, since the original may be among recordings that are moved aside."""
+"""The copy of the baseline next to the plan, in case the original is among recordings that are moved aside."""
 
 
 class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ def matrix(
         runs, shared = _columns_to_plan(asked, again=again)
         return print_plans(runs, shared, at_once, (means or Means()).pytest, form)
     if means is None and find_spec("pyspark") is None:
-        raise KitError(spark_missing("pyspark"))  # nothing could be merged in the end
+        raise KitError(spark_missing("pyspark"))  # in the end nothing could be merged
     file = matrix_file(out, None)
     earlier = _time_of(file)
     with progress_apart(form):
@@ -153,7 +153,7 @@ def matrix(
 
 
 def _time_of(file: Path) -> int:
-    """Return when the file was written, in nanoseconds; 0 if it does not exist."""
+    """Return the modification time of the file in nanoseconds; 0 if it does not exist."""
     return file.stat().st_mtime_ns if file.is_file() else 0
 
 
@@ -200,7 +200,7 @@ def _columns_to_plan(asked: MatrixOptions, *, again: bool) -> tuple[list[ColumnR
 
 
 def _violated_before(asked: MatrixOptions) -> tuple[list[ViolatedCase], list[str]]:
-    """Return the violated cases to run again, and the options without those that chose them."""
+    """Return the violated cases to run again, and the options without those that selected them."""
     versions = list(asked.columns.versions)
     globs, rest = _split_requirements(asked.rest)
     return violated_in(asked.out, globs, select_versions(versions) if versions else ()), rest
@@ -243,7 +243,7 @@ def _split_requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _refuse_others(out: Path) -> None:
-    """Raise WrongUse while another command runs in the folder, and move aside a killed one's unfinished columns."""
+    """Raise WrongUse while another command runs in the folder, and move aside the unfinished columns of a killed one."""
     for file in (PLAN, RERUN, BISECT):
         if (plan := read_plan(out, file)) is not None:
             refuse_running(out, plan.columns)
@@ -267,12 +267,12 @@ def versions_of(columns: Sequence[ColumnRun]) -> list[str]:
 
 
 def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Sequence[str]) -> None:
-    """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images built."""
+    """Raise WrongUse for options that pytest or a column would refuse, before recordings are moved or images are built."""
     list_items(rest, columns[0].selection, [*command, "-q"])
 
 
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
-    """Choose the plan to run, and copy the baseline, which may be among recordings that are moved aside."""
+    """Choose the plan to run, and copy the baseline, since it may be among recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
     wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
     plan = choose_plan(asked.out, wanted, add=asked.add, say=print_progress)
@@ -298,7 +298,7 @@ def _check_baseline(baseline: Path) -> Path:
 
 
 def _merge_and_conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
-    """Merge all shards, whatever the columns' exit codes; return the campaign's exit code."""
+    """Merge all shards, whatever the columns' exit codes; return the exit code of the whole command."""
     say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE

@@ -15,7 +15,7 @@ from fixtures.images import at_hand
 from fixtures.ready import have_ready
 
 Prepare = Callable[[Sequence[str]], object]
-"""A function that readies an engine and the images of some versions."""
+"""A function that makes an engine and the images of some versions ready."""
 Merge = Callable[[Path, Sequence[str]], int]
 """A function that merges the shards of a folder, with options of `python -m reports`; returns an exit code."""
 

@@ -43,7 +43,7 @@ complete_machines = completing(lambda: (machine_name(each) for each in all_machi
 
 
 class Chosen(NamedTuple):
-    """The columns that a user requested, and overrides of their defaults; `versions` as written."""
+    """The columns that a user requested, with overrides of their defaults; `versions` as the user wrote them."""
 
     versions: Sequence[str]
     images: Sequence[str]
@@ -52,7 +52,7 @@ class Chosen(NamedTuple):
 
     @property
     def columns(self) -> list[WantedColumn]:
-        """The columns; the newest version if none was requested. Raises UnknownVersion, WrongUse."""
+        """The requested columns, or the newest version if none was requested. Raises UnknownVersion, WrongUse."""
         own = self.images or self.homes
         versions = select_versions(list(self.versions)) if self.versions or not own else ()
         return self.with_versions(versions)
@@ -72,7 +72,7 @@ class Chosen(NamedTuple):
 
 
 def own_build_options(command: F) -> F:
-    """Add the options about the user's own builds and the names of columns, whose values `choose` takes."""
+    """Add the options for the user's own builds and the names of columns, whose values `choose` takes."""
     for option in (
         click.option(JARS_IN, "kafka_libs", multiple=True, metavar="[IMAGE=]PATH", help=LIBS_HELP),
         click.option(AS, "judged_as", multiple=True, metavar="[BUILD=]V", help=AS_HELP),
@@ -103,7 +103,8 @@ def choose(
     judged_as: Sequence[str] = (),
     kafka_libs: Sequence[str] = (),
 ) -> Chosen:
-    """Choose columns, each once: the command's, or the environment's if the command names none of that kind."""
+    """Choose the columns, each once: those on the command line, or those of the environment if the command line has none of that
+    kind."""
     overrides = Overrides(
         labels=label or _lines_of("LABEL"),
         judged_as=judged_as or _lines_of("AS"),
@@ -131,12 +132,12 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
 
 
 def environment_variable(option: str) -> str:
-    """Return the environment variable of an option of pytest."""
+    """Return the name of the environment variable for an option of pytest."""
     return f"KAFKA_CONFORMANCE_{option}"
 
 
 def progress_apart(form: Form) -> AbstractContextManager[object]:
-    """Print progress to stderr while a command that answers with JSON works."""
+    """Print progress to stderr while a command that answers in JSON works."""
     return redirect_stdout(sys.stderr) if form == "json" else nullcontext()
 
 
@@ -147,7 +148,7 @@ pytest_options = click.argument(
     metavar="[PYTEST OPTIONS]...",
     callback=lambda _context, _parameter, words: tuple(map(long_form, words)),
 )
-"""Words unknown to the command, in order."""
+"""Words that the command does not know, in order."""
 
 
 _COMPLETED: dict[str, Complete] = {
@@ -160,7 +161,7 @@ _NAMES_OF = {name: [name, short] for short, name in SHORT.items()}
 
 
 class PassedOn(click.Option):
-    """An option of pytest that help and completion know; to the parser it is unknown, and so one of `pytest_options`."""
+    """An option of pytest that help and completion know. The parser treats it as unknown, and so as one of `pytest_options`."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(
@@ -178,7 +179,7 @@ class PassedOn(click.Option):
 
 
 def forwarded_options(but: Container[str] = ()) -> list[click.Parameter]:
-    """Return the checks' options, except some."""
+    """Return the checks' options, except those in `but`."""
     return [PassedOn(option) for option in OPTIONS if option.flag not in but]
 
 
@@ -200,5 +201,5 @@ deviations_option = click.option(
 
 
 def deviations_options(files: Sequence[str]) -> list[str]:
-    """Return the options that make pytest and the merge read these files, wherever they run."""
+    """Return the options that make pytest and the merge read these files, from any folder."""
     return [word for file in files for word in ("--deviations", str(Path(file).absolute()))]

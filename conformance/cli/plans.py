@@ -26,11 +26,11 @@ TELLING = frozenset(
         "--version",
     }
 )
-"""pytest options with which it only lists something."""
+"""pytest options that only list something."""
 
 
 def workers_a_column(columns: int, at_once: int) -> int:
-    """Return the number of workers of each column: those that the machine carries, shared by columns side by side."""
+    """Return the number of workers per column: what the machine can run, divided among columns that run in parallel."""
     return max(1, workers() // max(1, min(at_once, columns)))
 
 
@@ -54,7 +54,7 @@ def print_plans(
 
 
 def _forecast_lines(listed: str) -> list[str]:
-    """Return the lines of the forecast in what pytest listed."""
+    """Return the lines of the forecast from what pytest listed."""
     lines = listed.splitlines()
     return [line for line in lines[lines.index(HEAD) :] if line and " collected" not in line]
 

@@ -1,4 +1,4 @@
-"""`./kit pytest`, `./kit tests` and other programs of the environment, which take the place of this process."""
+"""`./kit pytest`, `./kit tests` and other programs of the environment, which replace this process."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ class _Checks(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not ctx.resilient_parsing:
             return super().get_params(ctx)
-        # Imported here: it takes longer than all else that this module does.
+        # Imported here, since it takes longer than everything else in this module.
         from conformance.cli.options import forwarded_options
 
         return [*super().get_params(ctx), *forwarded_options()]

@@ -39,18 +39,18 @@ from history.store import read_frames
 from reports.commands.options import Form, form, out_option, print_json
 
 Again: TypeAlias = dict[str, dict[str, JudgedExample]]
-"""The examples as rejudged, by shard and example."""
+"""The rejudged examples, by shard and example."""
 
 SMALL = 64 * 2**20
-"""Bytes of shards and histories below which a session is tuned for small data."""
+"""The size of shards and histories, in bytes, below which a session is tuned for small data."""
 DESCRIBED = 100
-"""The most differences that are described."""
+"""The maximum number of differences that are described."""
 
 
 def rejudge(history: History, column: Column) -> Judged:
     """Judge a stored example with the current judges.
 
-    Observations that a probe made before it lost a premise are kept; of those before an error, only violations.
+    If a probe lost its premise, its earlier observations remain; if the example ended in an error, only violations remain.
     """
     if history.end is None:
         return Judged([])
@@ -62,13 +62,13 @@ def rejudge(history: History, column: Column) -> Judged:
     if check is None:
         return by_judges
     found = _rejudge_by_check(check, history, column) + by_judges
-    # The outcome stays as recorded, whatever came to light when the cluster was healed after the trouble.
+    # The outcome stays as recorded, whatever the healing of the cluster revealed later.
     return Judged(find_proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
 
 
 def _rejudge_by_check(check: Check, history: History, column: Column) -> Judged:
-    """Judge an example with its current check; return nothing if the check no longer takes the drawn inputs, since it
-    is then another probe."""
+    """Judge an example with its current check. If the check no longer takes the drawn inputs, it is another probe, and nothing is
+    returned."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
         return Judged([])
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _why_unwritable(folder: Path, spark: str | None) -> str:
-    """Return the reason why new shards can't be written to `folder`; empty if they can."""
+    """Return why new shards cannot be written to `folder`; empty if they can."""
     if spark:
         return f"--shards {folder} goes without --spark: whole shards are written in this process only"
     if folder.exists() and any(folder.iterdir()):
@@ -143,7 +143,7 @@ def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
             yield f"{shard.id}: no header, so its column is unknown"
         else:
             workers[shard.header.run, shard.header.worker][shard.id] = shard
-    gc.freeze()  # shards and catalogue live to the end: no collection needs to traverse them again
+    gc.freeze()  # shards and catalogue live to the end, so no collection needs to traverse them again
     for (run, worker), shards in workers.items():
         again: Again = {id: {} for id in shards} if into else {}
         yield from _compare_worker(out, out / "histories" / run / f"{worker}.jsonl.zst", shards, again)
@@ -156,7 +156,7 @@ def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
 def _compare_worker(out: Path, histories: Path, shards: Mapping[str, GatheredShard], again: Again) -> Iterator[str]:
     """Describe the differences in one worker's examples, which belong to the columns of its `shards`.
 
-    Puts the current judges' results into `again`, for its shards.
+    The results of the current judges are put into `again`, for its shards.
     """
     headers = {shard.header.column.label: shard.header for shard in shards.values() if shard.header is not None}
     before = {id: observations_of(shard.lines) for id, shard in shards.items()}

@@ -24,7 +24,7 @@ from reports.commands.options import complete_rows
 
 WIDTH = 100
 MAX_NAMED = 60
-"""The number of checks of a row that are named; a general law is seen by all that there are."""
+"""The maximum number of checks that are named for a row; every check sees a general law."""
 
 
 class CaseJson(TypedDict):
@@ -46,9 +46,9 @@ class ExpectationJson(TypedDict):
 
 
 class Row(TypedDict):
-    """A row as JSON: `kip` is 0 for a general law, `untested` is the reason why it has no check, or null.
+    """A row as JSON: `kip` is 0 for a general law; `untested` is why it has no check, or null.
 
-    `own_checks` are those of its `checks` that `--requirement` selects; `seconds` is what each check takes.
+    `own_checks` are those of its `checks` that `--requirement` selects; `seconds` has the duration of each check.
     """
 
     id: str
@@ -156,7 +156,7 @@ def _own_checks_of(row: Requirement) -> list[str]:
 
 
 def _seconds_of(check: str) -> float:
-    """Return the seconds of a check; none for the one that only the merge runs."""
+    """Return the seconds of a check; none for the check that only the merge runs."""
     return cost_of(every_check()[check]) if check in every_check() else 0.0
 
 
@@ -185,7 +185,7 @@ def _describe_row(row: Requirement) -> Iterator[str]:
 
 
 def _about_checks(row: Requirement, own: Sequence[str]) -> Iterator[str]:
-    """Yield the row's own checks with the command that runs them, then those that see it on their way."""
+    """Yield the row's own checks with the command that runs them, then the other checks that see the row."""
     yield from _with_seconds("own checks", own)
     if row.id == patch_releases.ROW:
         return

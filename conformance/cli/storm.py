@@ -32,9 +32,9 @@ from strategies.faults import faults_of
 Ending = Literal["healed", "skipped", "unwitnessed", "no consequence", "unhealed", "error"]
 
 POOL = 30
-"""The number of draws of each kind to choose from randomly, since Hypothesis begins with the simplest."""
+"""The number of draws of each kind from which random ones are chosen, since Hypothesis begins with the simplest."""
 HEALTHY_TIMEOUT = 60.0
-"""Seconds in which a cluster must become healthy after an error, or else it is replaced."""
+"""Seconds in which a cluster must become healthy after an error; otherwise it is replaced."""
 
 
 def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
@@ -47,7 +47,7 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
 
 
 def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
-    """Draw plans of one fault, or of several whose kinds may overlap, of which the first is healed first or last."""
+    """Draw plans of one fault, or of several whose kinds may overlap; the first of these is healed first or last."""
     if at_once == 1:
         yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
     together = pairs_of(kinds)
@@ -70,7 +70,7 @@ def _fault_pool(kind: type[Fault], seed: int) -> list[Fault]:
 
 
 class Cycle(msgspec.Struct, kw_only=True):
-    """One fault of the storm; `reason` explains any ending except healed, `replaced` why the cluster was replaced."""
+    """One fault of the storm. `reason` explains any ending except healed; `replaced` is why the cluster was replaced."""
 
     fault: str
     role: str
@@ -81,7 +81,7 @@ class Cycle(msgspec.Struct, kw_only=True):
 
 
 class TrafficTotal(msgspec.Struct, kw_only=True):
-    """Records of the writers, over all clusters; `longest_gap` and `seconds` are in seconds."""
+    """The writers' totals over all clusters; `longest_gap` and `seconds` are in seconds."""
 
     acknowledged: int = 0
     unacknowledged: int = 0
@@ -91,8 +91,8 @@ class TrafficTotal(msgspec.Struct, kw_only=True):
 
 
 class Storm:
-    """Plans that run on the targets' cluster; `cycles` are the results. Logs of replaced clusters are kept in the
-    folder `kept`."""
+    """The plans that run on the targets' cluster; `cycles` are the results. Logs of replaced clusters are kept in the folder
+    `kept`."""
 
     def __init__(
         self, targets: Targets, progress: Progress, kept: Path, traffic: Callable[[FaultTarget], Writer] = Writer

@@ -21,14 +21,14 @@ S = TypeVar("S", bound=steps.Step)
 CLUSTER_DEFAULT = (ResourceType.BROKER, "")
 """The config resource of the cluster-wide broker defaults, as IncrementalAlterConfigs names it."""
 ASKED_FOR_MS = 5_000
-"""The timeout in ms of a request to the controller, since there may be no active one."""
+"""The timeout in ms of a request to the controller; there may be no active one."""
 
 
 class TopicAdministration(StepExecutor[S]):
     """An executor that sends each request once, to the first broker that can serve it.
 
-    `topics` are the example's topics by the machine's own names, with the id of the last creation. A deleted topic
-    stays, so that later requests name it; one whose creation was never answered has no id.
+    `topics` maps the machine's own names to topics, with the id of the last creation. A deleted topic remains, so that later
+    requests can name it; one whose creation was never answered has no id.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -36,14 +36,13 @@ class TopicAdministration(StepExecutor[S]):
         self.topics: dict[str, Topic] = {}
 
     def topic(self, on: str) -> Topic:
-        """Return the topic of this name. Raises Absent if no step has created it yet."""
+        """Return the topic with this name. Raises Absent if no step has created it yet."""
         if on not in self.topics:
             raise Absent(f"{on} was not created yet")
         return self.topics[on]
 
     def asked_broker(self) -> NodeClient:
-        """Return the first running broker, preferably one not hit by a standing fault: a hit one may not reach a
-        controller."""
+        """Return the first running broker, preferably one without a standing fault, which may keep it from the controller."""
         down, hit = (
             self.bench.processes.stopped_or_frozen(self.bench.brokers),
             {node for one in self.standing for node in one.nodes},

@@ -66,10 +66,10 @@ T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
 
 MIN_CONTROLLERS = 3
-"""The number of controllers from which a quorum can lose one, so that their logs are compared."""
+"""The minimum number of controllers for reading the quorum: fewer cannot lose one and go on."""
 
 ClientKey = tuple[str, bool, str]
-"""A client's key: its node's name, True if for the controller listener, and its purpose (empty if lent)."""
+"""A client's key: the name of its node, True for the controller listener, and its purpose (empty if the client is lent)."""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -81,8 +81,8 @@ class Metric(msgspec.Struct, frozen=True):
 class Bench:
     """Access to one cluster for one example.
 
-    `clients` are passed from example to example, so that connections are reused. On a stored tape there is no cluster:
-    every answer comes from the tape.
+    `clients` are passed on from example to example, so that connections are reused. With a stored tape there is no cluster: every
+    answer comes from the tape.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Bench:
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
-        """Return the group members named in an example's record."""
+        """Return the group members recorded in an example."""
         return msgspec.convert(stored, list[Member])
 
     # --- nodes and clients
@@ -136,8 +136,8 @@ class Bench:
     def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
         """Return the client of a node, given by name or id.
 
-        It connects to the broker listener, or to the controller listener if `controller` is set or the node is no
-        broker. Each `purpose` has its own client, and so its own connection.
+        It connects to the broker listener, or to the controller listener if `controller` is set or the node is no broker. Each
+        `purpose` has its own client, and so its own connection.
         """
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
@@ -149,15 +149,15 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """Return these names unchanged: a check asks each node, so that its history records which of them answer."""
+        """Return these names unchanged. The check asks each node, so that its history records which of them answer."""
         return list(names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
-        """Return the result of `ask` for each name, in order; names for which it raises WireError are left out."""
+        """Return the result of `ask` for each name, in order, except for names for which it raises WireError."""
         return answers_in_turn(names, ask)
 
     def at_most(self, client: NodeClient, api: str, version: int) -> int:
-        """Return `version`, or the highest version of this broker API that the column offers, whichever is lower."""
+        """Return `version`, or the highest version that the column's brokers offer for this API if that is lower."""
         return min(version, self.column.ranges[api])
 
     def _client(self, name: str, controller: bool) -> NodeClient:
@@ -187,8 +187,8 @@ class Bench:
     def consumer(
         self, name: str, group: str | None = None, rack: str | None = None, brokers: Sequence[str] = ()
     ) -> Consumer:
-        """Return a kafka-python consumer that bootstraps from these brokers (by default all) and is closed with the
-        bench. Not for checks that are judged again by running them."""
+        """Return a kafka-python consumer that bootstraps from these brokers (by default all) and is closed with the bench. Checks
+        whose stored histories are judged again by running them must not use it."""
         self._consumers.append(self._require_cluster().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
@@ -223,8 +223,8 @@ class Bench:
         every: float = EVERY,
         due: Due | None = "step",
     ) -> T:
-        """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`; the
-        tries are recorded.
+        """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`, and record the
+        number of tries.
 
         A check mostly waits for an effect that the tested system owes; `due=None` means that it owes nothing.
         """
@@ -236,8 +236,8 @@ class Bench:
     def require(self, answer: A, due: Due, lasts: float) -> A:
         """Return the answer to a request that must be granted. Raises Overdue if it is refused.
 
-        `lasts` is the sender's transaction or session timeout in seconds, which may pass while the kit is starved of
-        CPU. If it is short, or a fault is active, the tested system does not owe the answer.
+        `lasts` is the sender's transaction or session timeout in seconds, which may pass while the kit is starved of CPU. If it
+        is short, or a fault is active, the tested system does not owe the answer.
         """
         if error_of(answer) is Error.NONE:
             return answer
@@ -246,20 +246,18 @@ class Bench:
         raise Overdue(text, due=owed, within=lasts, late=self.wait.seconds_late(lasts))
 
     def count_excuse(self, evidence: Evidence) -> None:
-        """Count an excuse while a rig is prepared, such as a retry."""
+        """Count an excuse, such as a retry, while a rig is prepared."""
         self.excuses.append(evidence)
 
     def malformed_requests(self, how: str) -> AbstractContextManager[None]:
-        """Mark the requests within the block as deliberately breaking the protocol; the law of internal errors ignores
-        them."""
+        """Mark the requests within the block as deliberately malformed; the law of internal errors ignores them."""
         return self.tape.malformed_requests(how)
 
     # --- faults
 
     def faults(self, topic: Topic, index: int = 0, *, group: str = "", transactional_id: str = "") -> Faults:
-        """Return faults aimed at the nodes around a partition: its leader, its followers, and the coordinators of
-        these names.
-        """
+        """Return faults aimed at the nodes around a partition: its leader, its followers, and the coordinators of the given group
+        and transactional id."""
         names = {"group": group, "transactional_id": transactional_id}
         self._faults.append(
             Faults(self.tape, None) if self._cluster is None else self._cluster.faults(self.tape, topic, index, **names)
@@ -267,7 +265,7 @@ class Bench:
         return self._faults[-1]
 
     def explain(self, trouble: BaseException) -> None:
-        """Record what an error shows about the tested system: a bound that passed, or processes that ended."""
+        """Record what an error shows about the tested system: an exceeded time limit, or processes that ended."""
         if self._cluster is None:
             return
         overdue = overdue_in(trouble)
@@ -282,11 +280,11 @@ class Bench:
                 self.tape.note_end(name, end)
 
     def _is_disturbed(self) -> bool:
-        """True if a fault of the check still stands."""
+        """True if one of the check's faults is still active."""
         return self.processes.are_broken or any(faults.any_standing for faults in self._faults)
 
     def heal_all(self) -> None:
-        """Undo whatever the check left broken: standing faults, and nodes that are down or frozen. Raises KitError."""
+        """Undo what the check left broken: active faults, and nodes that are down or frozen. Raises KitError."""
         for faults in self._faults:
             faults.heal_all()
         self.processes.heal_all()
@@ -322,7 +320,7 @@ class Bench:
         return self._read("cluster", wanted, lambda: self._require_cluster().replicas(hosts))
 
     def disk(self, name: str, partition: str) -> Disk:
-        """Return a broker's replica of a partition (`topic-0`) on disk, to be read, or damaged while it is down."""
+        """Return a broker's replica of a partition (`topic-0`) on disk. It can be read, or damaged while the broker is down."""
         return Disk(self.tape, name, partition, lambda: self._require_cluster().container(name))
 
     def registration_on_disk(self, controller: str, topic: Topic, index: int) -> Word:
@@ -338,8 +336,11 @@ class Bench:
         return self._read("cluster", wanted, lambda: self._require_cluster().registrations(partitions))
 
     def ask_controllers(self) -> None:
-        """Ask each running controller for a description of the quorum, and for leader and epoch by a Vote that it refuses:
-        for the judges, so not again on a stored tape. Fewer than three controllers are not asked."""
+        """Ask each running controller for a description of the quorum, and for leader and epoch by a Vote that it rejects.
+
+        Only judges use the answers, so a stored tape does not repeat the requests. Nothing is asked if there are fewer than three
+        controllers.
+        """
         if self._cluster is None or len(self.controllers) < MIN_CONTROLLERS:
             return
         down = self.processes.stopped_or_frozen(self.controllers)
@@ -352,8 +353,11 @@ class Bench:
         return leader_known_to(self.node(name, controller=True), other, None)
 
     def read_quorum(self) -> None:
-        """Ask the controllers, then read their metadata logs and quorum-state from disk: for the judges, so not again on a
-        stored tape. Fewer than three controllers are not read."""
+        """Ask the controllers, then read their metadata logs and quorum-state from disk.
+
+        Only judges use the answers, so a stored tape does not repeat the reads. Nothing is read if there are fewer than three
+        controllers.
+        """
         if self._cluster is None or len(self.controllers) < MIN_CONTROLLERS:
             return
         self.ask_controllers()
@@ -366,8 +370,8 @@ class Bench:
         return self.tape.call(node, wanted.op, msgspec.to_builtins(wanted), answer, read)
 
     def decode(self, artifacts: Sequence[str], message: str, data: bytes, into: type[T], version: int = 0) -> T:
-        """Decode a record or file with the release's own schema, e.g. ``OffsetCommitValue`` of
-        ``kafka-group-coordinator``, from the first jar among `artifacts` that has it."""
+        """Decode a record or file with the release's own schema, e.g. ``OffsetCommitValue`` of ``kafka-group-coordinator``, from
+        the first of the `artifacts`' jars that has it."""
 
         def decode() -> T:
             return msgspec.convert(self._require_cluster().message(message, artifacts).decode(data, version), into)

@@ -46,11 +46,11 @@ H = TypeVar("H")
 
 
 class Rig(Generic[S, H]):
-    """The prepared cluster state that a probe starts from.
+    """A prepared state of the cluster from which a probe starts.
 
-    `prepare` makes it and returns plain data about it; `handle` turns that data into the object that the probe
-    receives. A `shared` rig is prepared once per cluster and must survive its probes; any other is prepared for each
-    example. `name` defaults to that of `prepare`.
+    `prepare` sets it up and returns plain data about it; `handle` turns that data into the object that the probe receives. A
+    `shared` rig is prepared once per cluster and must survive its probes; any other rig is prepared for each example. `name` is
+    by default that of `prepare`.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Rig(Generic[S, H]):
 
 
 class Claim:
-    """A premise, observation or excuse, as yielded by the body of a check."""
+    """A premise, observation or excuse that a check's body yields."""
 
 
 class Promise(NamedTuple):
-    """The row and case that require something of the tested system, and what it failed to do."""
+    """A row and case that require something of the tested system, and what it failed to do."""
 
     row: str
     case: str
@@ -83,9 +83,9 @@ class Promise(NamedTuple):
 
 
 class PremiseClaim(Claim):
-    """A fact read back from the cluster, without which the rest of the example would prove nothing.
+    """A fact read back from the cluster; if it does not hold, the rest of the example proves nothing.
 
-    `excuse` is the reason why an unmet premise breaks no promise; None if it does.
+    `excuse` is why an unmet premise breaks no promise; None if it does.
     """
 
     def __init__(
@@ -107,8 +107,7 @@ class ExcuseClaim(Claim):
 
 
 class ObservationClaim(Claim):
-    """An observation as a body yields it, with the answers that show it (`by`). Example, inputs and events come from
-    the tape."""
+    """An observation as a body yields it, with the answers that show it (`by`). Example, inputs and events come from the tape."""
 
     def __init__(self, observation: Observation, by: Sequence[object]) -> None:
         self.observation = observation
@@ -120,11 +119,10 @@ Claims: TypeAlias = Generator[Claim, None, None]
 
 
 def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[str, str] | None = None) -> PremiseClaim:
-    """Continue the example only if `met`; otherwise it ends as premise lost, though its earlier observations count.
+    """Continue the example only if `met`; otherwise it ends with its premise lost, though its earlier observations count.
 
-    `what` names the state that the kit had to bring about. If that also depends on the tested system, `promised` is the
-    row and case that require it: an unmet premise is then a violation of that row, unless the kit starved while it
-    waited.
+    `what` names the state that the kit had to bring about. If that also depends on the tested system, `promised` is the row and
+    case that require it: an unmet premise then violates that row, unless the kit starved while it waited.
     """
     promises = (Promise(*promised, what),) if promised is not None else ()
     if isinstance(met, Settled):
@@ -133,7 +131,7 @@ def premise(met: bool | Settled, what: str = "the premise", *, promised: tuple[s
 
 
 def all_met(unmet: Sequence[PremiseClaim]) -> PremiseClaim:
-    """Return the premise that `unmet` is empty, with the promises of all premises in it."""
+    """Return the premise that there are no `unmet` premises, with the promises of all in the list."""
     promises = tuple(promise for claim in unmet if not claim.excuse for promise in claim.promises)
     return PremiseClaim(not unmet, "; ".join(claim.what for claim in unmet), promises)
 
@@ -149,9 +147,9 @@ def held_if(
 ) -> Claim:
     """Return the observation that the row held or was violated. `by` are the answers that show it.
 
-    `row` defaults to the probe's first row, `case` to the case for which the probe runs. `variant` names which of
-    several legal answers came. A wait that ended while the kit starved becomes an excuse. The sentence of a violation
-    quotes the answers; `detail` adds anything else, in words (`protocol.words.say`).
+    `row` defaults to the probe's first row, `case` to the case for which the probe runs. `variant` names which of several legal
+    answers came. If the kit starved during a wait, the result is an excuse. A violation's sentence quotes the answers; `detail`
+    adds anything else, in words (`protocol.words.say`).
     """
     if isinstance(held, Settled):
         if held.excuse:
@@ -177,7 +175,7 @@ def record_only(*by: object, row: str = "", case: str = "", detail: str = "", va
 
 
 def kept_if(row: str, kept: bool | Settled, *by: object, case: str = "", detail: str = "") -> Claim:
-    """Record, without judging it, whether a later KIP's promise is kept. `row` is of level `later`."""
+    """Record, without a verdict, whether a later KIP's promise is kept. `row` has the level `later`."""
     if isinstance(kept, Settled):
         if kept.excuse:
             return excuse(kept.excuse, row=row, case=case)
@@ -191,8 +189,8 @@ Body = Callable[..., Claims]
 class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A probe or a scenario: its rows, rig, cases, strategies and body. A soak runs for `lasts` seconds.
 
-    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects like a machine. `rest` is
-    the premise that it must record before it ends, since judges look there for the final state.
+    A scenario has the id of its `schedule` in the catalogue, and `aims` at kinds of subjects, as a machine does. Before it ends
+    it must record the premise `rest`, after which judges look for the final state.
     """
 
     own_rows: tuple[str, ...]
@@ -210,7 +208,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The rows that the body observes, and those of the judges of the kinds of subjects at which it aims."""
+        """The rows that the body observes, and the rows of judges for the kinds of subjects at which the check aims."""
         return tuple(dict.fromkeys([*self.own_rows, *rows_about(*self.aims)]))
 
     @cached_property
@@ -256,15 +254,14 @@ def probe(
     run_first: bool = False,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
-    """Declare a probe of `rows`. `examples` is the number of examples per round: fewer for an expensive probe that
-    observes much. A probe that restarts nodes for one case only may opt out of the smoke profile (`smoke`). With
-    `run_first` it runs before other probes on its cluster: a killed node has to recover every log, of which there will
-    be a thousand later.
+    """Declare a probe of `rows`. `examples` is the number of examples per round: fewer for an expensive probe that observes much.
+    A probe may opt out of the smoke profile (`smoke`). With `run_first` it runs before other probes on its cluster: a killed node
+    recovers every log, and later there are a thousand of them.
 
-    The body receives the rig's handle, a value of each strategy, and, if it has such parameters: `case` (it then runs
-    for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
-    expectation on this column). If `cases` has a single case and the body no such parameter, that case is the default
-    of `held_if`.
+    The body receives the rig's handle, a value of each strategy, and, if it has parameters of these names: `case` (the body then
+    runs for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
+    expectation on this column). If `cases` has a single case and the body no parameter `case`, that case is the default of
+    `held_if`.
     """
 
     return lambda body: _register(
@@ -291,11 +288,11 @@ def scenario(
 ) -> Callable[[Body], Check]:
     """Declare a fixed schedule of faults and requests, by its family and number, e.g. ``KIP320-SC-03``.
 
-    A scenario is declared like a `probe`. It is not in the smoke profile and runs only as often as scenario rows need;
-    to its own rows it adds those of the judges of the subjects at which it `aims`. The body heals what it broke and
-    comes to rest with the premise `rest`: an example without it is an error of the kit. Scenarios of a log are declared
-    by `conformance.rigs.log.scenarios`. A scenario that runs for minutes (`lasts`, in seconds) is a soak, for the
-    nightly profile only.
+    A scenario is declared like a `probe`. It is not in the smoke profile and runs only as often as scenario rows need; besides
+    its own rows it observes those of the judges for the kinds of subjects at which it `aims`. The body heals what it broke and
+    comes to rest with the premise `rest`; without that premise the example is an error of the kit.
+    `conformance.rigs.log.scenarios` declares scenarios of logs. A scenario that runs for minutes (`lasts`, in seconds) is a soak,
+    for the nightly profile only.
     """
     if not SCHEDULE_ID.fullmatch(schedule):
         raise ValueError(f"schedule {schedule!r} has no family; name it as KIP320-SC-03 is named")

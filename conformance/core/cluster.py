@@ -48,7 +48,7 @@ class BenchNode(NodeProcess, Protocol):
     """A node's process and its data directory."""
 
     def started_at(self) -> str:
-        """Return the engine's time of the last start, which differs from start to start."""
+        """Return the time of the last start as the engine reports it, which differs at each start."""
         ...
 
     def terminate(self) -> None:
@@ -56,16 +56,16 @@ class BenchNode(NodeProcess, Protocol):
         ...
 
     def dated_file(self, path: str) -> DatedFile:
-        """Return a file below the data directory, and when it was last modified. Raises FileNotFoundError."""
+        """Return a file below the data directory, with its modification time. Raises FileNotFoundError."""
         ...
 
 
 class Cluster(Protocol):
-    """A bench's cluster: brokers in containers, or a model of brokers in memory with its own clock."""
+    """The cluster of a bench: brokers in containers, or a model of brokers in memory with its own clock."""
 
     @property
     def peers(self) -> ScriptedPeers | None:
-        """The voters that the kit plays itself, if there are any."""
+        """The voters that the kit plays itself, or None."""
         ...
 
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
@@ -83,7 +83,7 @@ class Cluster(Protocol):
         ...
 
     def faults(self, tape: Tape, topic: Topic, index: int, *, group: str, transactional_id: str) -> Faults:
-        """Return faults aimed at the nodes around a partition; an empty group or transactional id means the fault lab's
+        """Return faults aimed at the nodes around a partition. An empty group or transactional id stands for the fault lab's
         own."""
         ...
 
@@ -92,16 +92,15 @@ class Cluster(Protocol):
     def now(self) -> Moment: ...
 
     def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
-        """Wait as `fixtures.waiting.eventually` does, by this cluster's clock. Raises Overdue."""
+        """Wait like `fixtures.waiting.eventually`, by this cluster's clock. Raises Overdue."""
         ...
 
     def seconds_late(self, since: float) -> float:
-        """Return the kit's own worst delay in waking since `since`, in seconds."""
+        """Return the longest delay, in seconds, with which the kit itself woke since `since`."""
         ...
 
     def cpu_pressure(self) -> float:
-        """Return the percentage of the last ten seconds in which some task on the host waited for CPU; -1 if
-        unknown."""
+        """Return the percentage of the last ten seconds in which some task on the host waited for CPU; -1 if unknown."""
         ...
 
     def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
@@ -113,7 +112,7 @@ class Cluster(Protocol):
     def node(self, name: str) -> BenchNode: ...
 
     def process_ends(self) -> dict[str, ProcessEnd]:
-        """Return the ends of processes that the kit wanted running, by node."""
+        """Return how processes ended that the kit wanted to run, by node."""
         ...
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
@@ -214,7 +213,7 @@ class LiveCluster:
 
 
 def on_threads(actions: Sequence[Callable[[], None]]) -> None:
-    """Run each action on its own thread; once all have ended, raise the first exception in the order of actions."""
+    """Run each action on its own thread; once all have ended, raise the first exception in the order of the actions."""
     with ThreadPoolExecutor(max_workers=len(actions) or 1) as pool:
         for done in [pool.submit(action) for action in actions]:
             done.result()

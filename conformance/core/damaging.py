@@ -1,6 +1,6 @@
-"""Damage to a named broker's disk where a schedule says, through the tape, so that a stored history needs no cluster.
+"""Damage to a named broker's disk at a point in a schedule, recorded on the tape, so that a stored history needs no cluster.
 
-The faults are those of the catalogue; a schedule chooses the exact batch that a power loss took.
+The faults are those of the catalogue; the schedule chooses the exact batch from which a power loss cuts the log.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Snapshots(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """The presence of a file or directory before and after a change, and any content that was put there."""
+    """Whether a file or directory existed before and after a change, and the content that was written to it, if any."""
 
     before: bool
     after: bool
@@ -81,7 +81,7 @@ class Disk:
     # --- looking
 
     def holds(self) -> HeldReplica:
-        """Return the replica as it is on disk; the broker may run."""
+        """Return the replica on disk; the broker may run."""
 
         def read() -> HeldReplica:
             [found] = held_replicas({self._partition: [self._node()]}).replicas
@@ -90,7 +90,7 @@ class Disk:
         return self._tape.call(self._name, "disk", {"partition": self._partition}, HeldReplica, read)
 
     def checkpoints(self) -> Checkpoints:
-        """Return the checkpointed high watermark, log start offset and recovery point, known to the broker after a
+        """Return the checkpointed high watermark, log start offset and recovery point, from which the broker starts after a
         crash."""
 
         def read() -> Checkpoints:
@@ -109,9 +109,9 @@ class Disk:
     # --- damage, while the broker is down
 
     def cut(self, offset: int, *, torn: bool = False) -> CutLog:
-        """Cut off the batch at `offset` and all after it, as if a power loss had come before they reached the disk.
+        """Cut off the batch at `offset` and all later ones, as if power had failed before they reached the disk.
 
-        With `torn`, half of that batch did reach it.
+        With `torn`, half of that batch remains.
         """
 
         def cut_now() -> CutLog:
@@ -177,7 +177,7 @@ class Disk:
         return self._lose(RemoveReplica(role=self._name), self._partition)
 
     def fail(self) -> Changed:
-        """Put a file in the place of the directory while the broker runs, so that all writes into it fail."""
+        """Replace the directory by a file while the broker runs, so that all writes to it fail."""
 
         def fail_now() -> Changed:
             node, path = self._node(), self._partition
@@ -192,7 +192,7 @@ class Disk:
         return found
 
     def put_epochs(self, content: bytes) -> Changed:
-        """Restore a former leader-epoch-checkpoint."""
+        """Restore an earlier leader-epoch-checkpoint."""
         path = f"{self._partition}/{EPOCHS}"
 
         def put_now() -> Changed:

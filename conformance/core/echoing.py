@@ -1,4 +1,4 @@
-"""Echoes: earlier requests of an example sent again, as a network or an impatient client may repeat them."""
+"""Echoes: earlier requests of an example sent again, as a network or a retrying client may repeat them."""
 
 import msgspec
 
@@ -34,14 +34,14 @@ INTERNAL = "__"
 
 
 def echo_request(bench: Bench, back: int) -> None:
-    """Send a request (`request_to_echo`) again to the same broker, with the same version and fields, so that the body
-    is identical. Raises Absent if there is none, and the call's own errors."""
+    """Send a request (`request_to_echo`) again to the same broker, with the same version and fields, so that the body is
+    identical. Raises Absent if there is none, and the errors of the call."""
     original = request_to_echo(bench, back)
     _send_again(bench.node(original.node), original, _version_of(bench, original))
 
 
 def request_to_echo(bench: Bench, back: int) -> Call:
-    """Return the `back`-th request of `ECHOED` before the latest, modulo their number. Raises Absent without any."""
+    """Return the `back`-th request of `ECHOED` before the latest, modulo their number. Raises Absent if there are none."""
     calls = [event for event in bench.tape.history.events if isinstance(event, Call) and _can_be_echoed(bench, event)]
     if not calls:
         raise Absent("no request of the example can be echoed yet")
@@ -51,8 +51,8 @@ def request_to_echo(bench: Bench, back: int) -> Call:
 def _can_be_echoed(bench: Bench, call: Call) -> bool:
     """True if the request may be sent again.
 
-    A batch without a timestamp gets one when it is encoded, so its bytes would differ. Requests on internal topics
-    prepare a coordinator's log, and are not part of the example.
+    A batch without a timestamp gets one when it is encoded, so its bytes would differ. Requests for internal topics prepare a
+    coordinator's log, and are not part of the example.
     """
     batch = call.request.get("records")
     internal = any(subject.name.startswith(INTERNAL) for subject in subjects_of(call))

@@ -1,4 +1,4 @@
-"""One example of a check on a live or stored tape: the same function yields the same observations."""
+"""The evaluation of one example of a check. On a live tape and on a stored one the same function yields the same observations."""
 
 import traceback
 from collections import Counter
@@ -32,16 +32,16 @@ from protocol.errors import KitError
 
 C = TypeVar("C", Observation, ExcuseCount)
 Excuses = Counter[tuple[str, str, str]]
-"""The number of times that each excuse was made, by row, case and name."""
+"""The number of times each excuse was made, by row, case and name."""
 
 
 ExampleEnd = Literal["judged", "premise lost", "error"]
-"""How an example ended; `error` is an error of the kit."""
+"""The ways in which an example ends; `error` is an error of the kit."""
 
 
 class ExampleOutcome(msgspec.Struct, frozen=True):
-    """An example's end and its body's observations: only violations after an error of the kit, and those before it
-    after a lost premise. `excuses` are those of the body and the rig; none after an error."""
+    """The end of an example, and its body's observations. After an error of the kit only violations remain, after a lost premise
+    what came before it. `excuses` are those of the body and the rig; there are none after an error."""
 
     end: ExampleEnd
     detail: str
@@ -57,9 +57,9 @@ def canonical_text(inputs: dict[str, Any]) -> str:
 def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     """Run the check's body on the bench's tape.
 
-    `arguments` are the drawn inputs as Python values; `context` is a shared rig's data, otherwise empty. An exception
-    is an error of the kit, unless the history tells what the tested system owed: then a premise is lost. A probe
-    observes a violation and never raises it.
+    `arguments` are the drawn inputs as Python values; `context` is the data of a shared rig, otherwise empty. An exception is an
+    error of the kit, unless the history shows that the tested system failed to do something it owed: then the premise is lost. A
+    probe observes a violation and never raises it.
     """
     outcome = _evaluate(check, bench, arguments, context)
     history = bench.tape.history
@@ -70,8 +70,7 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
 
 
 def _add_situation(history: History, one: Observation, calm: bool) -> Observation:
-    """Return the observation with its situation, or marked calm if no fault was witnessed; scenarios disturb by
-    themselves."""
+    """Return the observation with its situation, or marked calm if no fault was witnessed; a scenario counts as a disturbance."""
     if not calm:
         situation = situation_of(history, "", one.events, one.lived)
         return msgspec.structs.replace(one, situation=situation)
@@ -99,7 +98,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                         "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
                     )
             elif isinstance(claim, ObservationClaim):
-                # Cases of other versions are left out; the body has checked feature levels itself.
+                # Cases of other versions are left out; the body has checked the feature levels itself.
                 found = _excuse_host_sleep(bench, [_observation(check, bench, claim)], excuses)
                 observations += applicable_claims(found, facts := Facts(version=bench.column.version))
                 excuses += _count_inapplicable(found, facts)
@@ -117,8 +116,8 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
 
 
 def _excuse_host_sleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
-    """Return the observations minus violations that show a session or transaction which ended while the host slept:
-    these are excused."""
+    """Return the observations, except violations that show the end of a session or transaction while the host slept: these are
+    excused."""
     asleep = [one for one in find_proofs(found) if ended_while_asleep(bench, one.events)]
     excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in asleep)
     return [one for one in found if one not in asleep]
@@ -131,7 +130,7 @@ def _require_rest(check: Check, bench: Bench) -> None:
 
 
 def _count_excuses(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseCount]:
-    """Return the counted excuses of body and rig that apply to the column."""
+    """Return the excuses of body and rig that apply to the column, counted."""
     named = excuses + Counter(_row_and_case(check, bench, "", "", one) for one in bench.excuses)
     return _applicable_excuses(named, _facts_of_column(bench))
 
@@ -144,14 +143,16 @@ def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
 
 
 def _count_inapplicable(found: list[Observation], facts: Facts) -> Excuses:
-    """Count the violations of cases that do not apply to the column: they prove nothing, as it never promised that."""
+    """Count the violations of cases that do not apply to the column: they prove nothing, since that version never promised the
+    case."""
     broken = find_proofs(found)
     kept = {id(one) for one in applicable_claims(broken, facts)}
     return Counter((one.requirement, one.case, INAPPLICABLE.name) for one in broken if id(one) not in kept)
 
 
 def _row_and_case(check: Check, bench: Bench, row: str, case: str, evidence: Evidence) -> tuple[str, str, str]:
-    """Return row, case and name. The row defaults to the check's first, the case to the example's or the row's first."""
+    """Return row, case and name. The row defaults to the check's first row, the case to that of the example, else the row's
+    first."""
     row = row or check.rows[0]
     return row, case or bench.tape.example.case or shipped_rows()[row].cases[0].id, evidence.name
 
@@ -161,7 +162,7 @@ def _facts_of_column(bench: Bench) -> Facts:
 
 
 def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
-    """Judge the history of a healed example; return what applies to the column."""
+    """Judge the history of a healed example; return the results that apply to the column."""
     with spending("judge"):
         found = judge_apart(judges, history)
     left_out = _applicable_excuses(_count_inapplicable(found.observations, facts), facts)
@@ -170,8 +171,7 @@ def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged
 
 
 def applicable_claims(found: list[C], facts: Facts) -> list[C]:
-    """Return the observations or excuses whose cases apply to the column. Raises KitError for a case missing in the
-    catalogue."""
+    """Return the observations or excuses whose cases apply to the column. Raises KitError for a case that the catalogue lacks."""
     shown = {pair: _is_applicable(*pair, facts) for pair in {(one.requirement, one.case) for one in found}}
     return [one for one in found if shown[one.requirement, one.case]]
 
@@ -206,7 +206,7 @@ def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
 
 
 def find_proofs(observations: list[Observation]) -> list[Observation]:
-    """Return the violations, which are proofs whatever error followed."""
+    """Return the violations, which are proof whatever error came later."""
     return [observation for observation in observations if observation.result == "violated"]
 
 
@@ -236,7 +236,7 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
 
 
 def _promise(check: Check, row: str, case: str) -> str:
-    """Return what was promised: what the check says of its first row, or the title of another row."""
+    """Return the text of a promise: what the check says of its first row, or the title of another row."""
     return promise(row, case, check.title if row == check.rows[0] else "")
 
 
@@ -259,9 +259,9 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, 
 
 
 def _faults_lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
-    """Return the faults by which the subjects of these events had changed.
+    """Return the faults that had changed the subjects of these events.
 
-    A stored tape holds the whole example from the start, so later events are left out by number.
+    A stored tape holds the whole example from the start, so later events are skipped by their numbers.
     """
     history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
     if is_calm(history.events):

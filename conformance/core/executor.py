@@ -35,7 +35,7 @@ S = TypeVar("S", bound=Step)
 T = TypeVar("T", bound=Step)
 
 UNANSWERED = (WireError, ConsumerTrouble, ProducerTrouble)
-"""Errors of a request that was never sent or whose outcome is unknown; its call on the tape tells which."""
+"""Errors of a request that was never sent, or whose outcome is unknown; the tape says which."""
 
 
 class StandingFault(NamedTuple):
@@ -46,10 +46,9 @@ class StandingFault(NamedTuple):
 
 
 class StepExecutor(ABC, Generic[S]):
-    """The base of executors, which run one example's steps on fresh topics, groups and ids.
+    """The base of executors, which run the steps of one example on fresh topics, groups and ids.
 
-    Answers are not judged here: errors, refusals and lost answers are on the tape for the judges, and the schedule goes
-    on.
+    It judges no answers: errors, rejections and lost answers are on the tape for the judges, and the schedule goes on.
     """
 
     def __init__(self, bench: Bench, faults: Faults) -> None:
@@ -62,9 +61,9 @@ class StepExecutor(ABC, Generic[S]):
     def step(self, step: S) -> None:
         """Run one step. Raises KitError for an error of the kit.
 
-        An unanswered request has an unknown outcome (info on the tape). A step whose role no node holds, or whose fault
-        cannot be injected now, is skipped with a note. After a fault that did not heal, no further step runs: whether
-        Kafka or the kit is to blame shows at rest.
+        A request without an answer has an unknown outcome (info on the tape). A step is skipped with a note if no node has its
+        role, or if its fault cannot be injected now. After a fault that did not heal, no further step runs; the rest shows
+        whether Kafka or the kit is to blame.
         """
         if self._unhealed is None:
             with suppress(*UNANSWERED):
@@ -75,7 +74,7 @@ class StepExecutor(ABC, Generic[S]):
             return self._catch_unhealed(lambda: self.run(step))
         except (Unavailable, Stuck, Absent) as reason:
             self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
-            # Another fault that is still active may keep the cluster from doing its part.
+            # Another active fault may keep the cluster from doing its part.
             if isinstance(reason, Stuck) and not self.standing:
                 self.bench.explain(reason)
             return None
@@ -95,11 +94,11 @@ class StepExecutor(ABC, Generic[S]):
         self._delegated[type(step)](step)
 
     def delegate(self, kind: type[T], execute: Callable[[T], None]) -> None:
-        """Register `execute` for the steps of this kind."""
+        """Run the steps of this kind by `execute`."""
         self._delegated[kind] = execute
 
     def attempt(self, step: Step) -> None:
-        """Run a step as part of another one; it may stay unanswered or be skipped."""
+        """Run a step as part of another one. It may be skipped, or get no answer."""
         with suppress(*UNANSWERED, Absent):
             self.run(step)
 
@@ -107,16 +106,16 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def partition_for_fault(self, on: str) -> tuple[Topic, int]:
-        """Return the topic and partition around which a fault on this subject is injected. Raises Absent."""
+        """Return the topic and partition for a fault on this subject. Raises Absent."""
 
     def before_fault(self) -> None:
-        """Note the state before the fault that a later step needs, e.g. which replica leads."""
+        """Note the state before the fault that later steps need, e.g. which replica leads."""
 
     def after_fault(self) -> None:
         """Look again at what a fault or its healing may have changed, e.g. which brokers run."""
 
     def await_reaction(self) -> None:
-        """Wait, after a fault with `follow`, until the cluster has done what it owes, or is overdue."""
+        """After a fault with `follow`, wait until the cluster has reacted as it must, or is overdue."""
 
     @run.register
     def _disturb(self, step: Disturb) -> None:
@@ -176,16 +175,16 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def read_everything(self) -> None:
-        """Read all that the judges look at, from every node that runs."""
+        """Read everything that judges look at, from each running node."""
 
     # --- rest
 
     def bring_to_rest(self) -> None:
         """Heal everything, wait until the cluster agrees, and read what the judges need.
 
-        A cluster that never agrees is a finding for the judges. Raises Unhealed if it agrees although a fault did not
-        heal, after reading everything that shows the judges whether Kafka is to blame. If merely the time to heal ran
-        out, Unhealed is raised at once: faults may still show, and transactions may be open.
+        A cluster that never agrees is a finding for the judges. If it agrees although a fault did not heal, everything that shows
+        the judges whether Kafka is to blame is read, then Unhealed is raised. If there was just no time to heal, Unhealed is
+        raised at once: faults may still be active, and transactions open.
         """
         unhealed = self._unhealed or self._catch_unhealed(lambda: self.run(Heal()))
         if unhealed is not None and ran_out_of_time(unhealed):
@@ -201,11 +200,11 @@ class StepExecutor(ABC, Generic[S]):
             raise unhealed
 
     def before_rest(self, *, healed: bool) -> None:
-        """Make the last requests that change something. Everything is healed by then, unless that failed."""
+        """Make the last requests that change something. By then everything is healed, unless healing failed."""
 
     @abstractmethod
     def agrees(self) -> bool:
-        """True if all nodes agree on the final state in time. Reads that state in either case."""
+        """True if all nodes agree on the final state in time. The state is read in either case."""
 
     def at_rest(self) -> None:
         """Make the last, read-only requests; the final state has been read."""

@@ -1,4 +1,4 @@
-"""Faults in a check: injected, witnessed and healed through the tape, so that a stored history needs no cluster."""
+"""Faults in a check, injected, witnessed and healed through the tape, so that a stored history needs no cluster."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,18 +15,18 @@ from protocol.errors import KitError
 from protocol.messages import Topic
 
 CLUSTER = "cluster"
-"""The node in a fault's calls on the tape, since the nodes that it hits are known only once it is injected."""
+"""The node of a fault's calls on the tape: which nodes the fault hits is known only once it is injected."""
 
 
 def record_fault(tape: Tape, fault: Fault, phase: Phase, *, node: str, detail: dict[str, Any] | None = None) -> None:
-    """Record a phase of a fault that a rig causes on a named node by recorded calls; an injection has its effects."""
+    """Record a phase of a fault that a rig causes on a named node by recorded calls. An injection also has its effects."""
     tape.fault(fault.recorded_phase(phase, node, detail))
 
 
 class Faults:
-    """Faults around one partition. Without a cluster every answer comes from the tape.
+    """Faults around one partition. On a stored tape all answers come from the tape.
 
-    Faults that still stand at the end of the check are healed by the lab, which then verifies the cluster's health.
+    The lab heals faults that are still active at the end of the check, and then verifies the cluster's health.
     """
 
     def __init__(self, tape: Tape, target: FaultTarget | None) -> None:
@@ -35,8 +35,8 @@ class Faults:
         self._injector = Injector(target, tape) if target is not None else None
 
     def inject(self, fault: Fault, topic: Topic | None = None, index: int = 0, *, follow: bool = True) -> Injected:
-        """Inject the fault, around another partition if given; wait for its witness and, with `follow`, for the
-        cluster's reaction.
+        """Inject the fault, around another partition if one is given. Wait for its witness and, with `follow`, for the cluster's
+        reaction.
 
         Raises Unavailable if nothing was done, and Unwitnessed if the fault was undone.
         """
@@ -49,7 +49,7 @@ class Faults:
 
     @contextmanager
     def standing_fault(self, fault: Fault) -> Iterator[Injected]:
-        """Inject the fault, and heal it at the end of the block, whatever happens inside."""
+        """Inject the fault, and heal it at the end of the block in any case."""
         injected = self.inject(fault)
         try:
             yield injected
@@ -57,7 +57,7 @@ class Faults:
             self.heal(fault)
 
     def heal_all(self) -> None:
-        """Heal all faults that a check left active. Raises Unhealed."""
+        """Heal all active faults of the check. Raises Unhealed."""
         self._require_injector().heal_all()
 
     @property

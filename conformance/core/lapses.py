@@ -1,5 +1,4 @@
-"""Members' sessions and open transactions that may have ended while the host slept, so that their end proves nothing
-else."""
+"""Sessions and transactions that may have expired because the host slept, so that their end shows nothing else."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -9,23 +8,23 @@ from history.events import Answer, AnyEvent, Call
 from protocol.codes import Error
 
 SESSION = 45.0
-"""A member's session timeout in seconds, unless its JoinGroup has another."""
+"""The default session timeout of a member, in seconds; a JoinGroup may have another."""
 
 HEARTBEATS = {"consumer_group_heartbeat", "streams_group_heartbeat", "heartbeat", "join_group", "sync_group"}
-"""Requests that restart a member's session."""
+"""Requests that restart the session timeout of a member."""
 
 ENDS = {"init_producer_id", "bump_epochs", "end_txn"}
 """Requests after which a transactional id has no open transaction."""
 
 REFUSALS = {Error.INVALID_PRODUCER_EPOCH, Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE}
-"""Errors for a producer whose transaction has timed out."""
+"""Errors for a producer whose transaction timed out."""
 
 ABORTED = {"PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
-"""Described states of a timed-out transaction."""
+"""The described states of a transaction that timed out."""
 
 
 class Lease(NamedTuple):
-    """A session or open transaction: the event `since` which it exists, and the seconds that it `lasts`."""
+    """A session or open transaction: the event at which it began (`since`), and its timeout in seconds (`lasts`)."""
 
     since: int
     lasts: float
@@ -44,7 +43,7 @@ class Exchange(NamedTuple):
 
 
 def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
-    """True if one of these answers shows the end of a session or transaction that expired while the host slept."""
+    """True if one of these answers shows that a session or transaction expired while the host slept."""
     events = bench.tape.history.events
     return any(
         (late := bench.wait.slept_since(lease.since)) and max(late, events[n].t - events[lease.since].t) >= lease.lasts
@@ -54,7 +53,7 @@ def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
 
 
 def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
-    """Return the session or transaction whose end the last of these events, an answer, shows; else None."""
+    """Return the session or transaction whose end the last of these events, an answer, shows; None if it shows no end."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
         Exchange(calls[event.call], event, frozenset(_errors_in(event.value)))
@@ -69,7 +68,7 @@ def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
 
 
 def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
-    """Return the member's session, begun by its last accepted heartbeat; None if that heartbeat left the group."""
+    """Return the member's session since its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
     found, lasts = None, SESSION
     for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
@@ -84,7 +83,7 @@ def _group_of(request: dict[str, Any]) -> str | None:
 
 
 def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
-    """Return the transactional id's open transaction, from its first accepted request; None if nothing is open."""
+    """Return the transactional id's open transaction since its first accepted request; None if none is open."""
     id, found, lasts = asked.get("transactional_id"), None, 0.0
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
         if one.call.op in ENDS:
@@ -95,7 +94,7 @@ def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lea
 
 
 def _errors_in(value: object) -> Iterator[int]:
-    """Yield the error codes, other than NONE, of an answer and its parts."""
+    """Yield the error codes in an answer and its parts, except NONE."""
     if isinstance(value, dict):
         for name, part in value.items():
             if name in ("error_code", "top_level_error") and part:

@@ -76,8 +76,7 @@ class Executor(Protocol[S_contra]):
 
 
 class KafkaMachine(RuleBasedStateMachine, Generic[M]):
-    """Base of the machines. Rules call `do`; which rules are enabled depends on the model alone, an instance of
-    `model_type`."""
+    """The base of machines. Rules call `do`. Which rules are enabled depends only on the model, an instance of `model_type`."""
 
     model_type: type[M]
     steps_per_rule: ClassVar[int] = 1
@@ -103,7 +102,7 @@ class KafkaMachine(RuleBasedStateMachine, Generic[M]):
 
 
 def simpler_steps(step: T) -> list[T]:
-    """Return simpler steps: first with all numbers at their minimum, then with one number each.
+    """Return simpler steps: first one with all numbers at their minimum, then one for each number alone.
 
     Kind, subject and roles stay. The list is empty if no number can be smaller.
     """
@@ -118,7 +117,7 @@ Number: TypeAlias = int | float
 
 
 def _smaller_numbers(struct: msgspec.Struct, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Number]]:
-    """Yield the path of each number that can be smaller, and its minimum: the field's default, or else 1."""
+    """Yield the path of each number that can be smaller, with its minimum: the field's default, or else 1."""
     for field in msgspec.structs.fields(struct):
         value = getattr(struct, field.name)
         if isinstance(value, msgspec.Struct):
@@ -138,10 +137,10 @@ def _with_value(struct: T, path: tuple[str, ...], value: Number) -> T:
 class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=False, dict=True):
     """A machine as a check.
 
-    `step` is the union of its steps' types. `opening` is the schedule of the first example on every column: it takes
-    each rule once, so that even the shortest profile tries every rule; Hypothesis draws all other examples. `simpler`
-    returns a step with other parameters, the simplest first. The machine's parts take turns on `topologies`, other
-    clusters with settings that brokers cannot change while they run. `injects` are the faults that its steps inject.
+    `step` is the union of its steps' types. `opening` is the schedule of the first example on every column. It takes each rule
+    once, so that even the shortest profile tries every rule; Hypothesis draws all other examples. `simpler` returns variants of a
+    step, the simplest first. The machine's parts take turns on `topologies`, clusters with settings that cannot change while
+    brokers run. `injects` are the faults that its steps inject.
     """
 
     id: str
@@ -157,7 +156,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The rows of the judges of the kinds of subjects at which it aims."""
+        """The rows of the judges for the kinds of subjects at which the machine aims."""
         return rows_about(*self.aims)
 
     @property
@@ -169,18 +168,16 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
         return (self.machine.__doc__ or self.id).strip().splitlines()[0]
 
     def topology_of(self, part: int) -> Topology:
-        """Return the cluster on which a part, counted from 1, runs."""
+        """Return the cluster for a part; parts count from 1."""
         clusters = (self.topology, *self.topologies)
         return clusters[(part - 1) % len(clusters)]
 
     def rules_in(self, steps: int) -> int:
-        """Return the number of rules that take about `steps` steps, at least one, plus those with which an example
-        begins."""
+        """Return the number of rules that take about `steps` steps, at least one, plus the rules that begin an example."""
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 
     def steps(self, schedule: Sequence[Mapping[str, Any]]) -> list[S]:
-        """Return a recorded schedule as steps. Raises msgspec.ValidationError for a step that the machine does not
-        have."""
+        """Return a recorded schedule as steps. Raises msgspec.ValidationError for a step that the machine does not have."""
         steps: list[S] = msgspec.convert(schedule, list[self.step])  # type: ignore[name-defined]
         return steps
 
@@ -195,7 +192,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
 
     @property
     def faults(self) -> list[str]:
-        """The names of all faults that its steps inject."""
+        """The names of all faults that the steps inject."""
         return sorted(str(kind.__struct_config__.tag) for kind in self.injects)
 
 
@@ -213,7 +210,7 @@ def machine(check: MachineCheck[S]) -> MachineCheck[S]:
 
 
 def all_machines() -> dict[str, AnyMachine]:
-    """Return all machines by id; imports their modules."""
+    """Import the machines' modules and return all machines by id."""
     from conformance.core.checks import import_checks
 
     import_checks()

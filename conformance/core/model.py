@@ -1,4 +1,4 @@
-"""The base of machines' models: the faults that a schedule has injected and not healed yet."""
+"""The base of machines' models: the faults that a schedule has injected and not yet healed."""
 
 import dataclasses
 from typing import ClassVar
@@ -8,14 +8,14 @@ from strategies.steps import Disturb, Heal, HealPartly, Step
 
 @dataclasses.dataclass
 class FaultModel:
-    """The model of the steps drawn so far. It never learns a step's result, so that rules and preconditions depend only
-    on what was drawn: a fault that could not be injected counts as injected.
+    """The model of the steps drawn so far. It never learns a step's result, so that rules and preconditions depend only on what
+    was drawn; a fault that could not be injected counts as injected.
 
     A machine's own model extends `note_drawn` by what its rules need to know.
     """
 
     most_faults: ClassVar[int] = 3
-    """The most faults that are active at once: enough to hit every replica of a partition in turn, down to the last."""
+    """The maximum number of simultaneous faults: enough to hit every replica of a partition in turn."""
 
     faults: int = 0
 

@@ -1,4 +1,4 @@
-"""The processes of named nodes, which checks end, freeze and start as recorded faults with witness and healing."""
+"""The processes of named nodes. Checks kill, stop, freeze and start them as recorded faults with witness and healing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from fixtures.tape import Tape
 from protocol.errors import KitError
 
 STOP_TIMEOUT = 30
-"""Seconds after which SIGKILL ends a controlled shutdown."""
+"""Seconds after which a controlled shutdown is ended by SIGKILL."""
 
 
 class ActionResult(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class ActionResult(msgspec.Struct, frozen=True):
 
 
 class Processes:
-    """The nodes' processes. Whatever a check leaves broken is healed after its example."""
+    """The nodes' processes. After the example, everything that a check left broken is healed."""
 
     def __init__(self, tape: Tape, live: Callable[[], Cluster]) -> None:
         self._tape = tape
@@ -34,11 +34,11 @@ class Processes:
 
     @property
     def are_broken(self) -> bool:
-        """True if the check ended or froze a node that does not run again yet."""
+        """True if a node that the check ended or froze does not run again yet."""
         return bool(self._broken)
 
     def kill(self, name: str, role: str = "") -> ActionResult:
-        """Send SIGKILL. The witness is that the engine reports the process gone."""
+        """Send SIGKILL. The fault is witnessed when the engine reports that the process has ended."""
         return self._break(Kill(role=role or name), "kill", name)
 
     def crash(self, *names: str) -> dict[str, NodeState]:
@@ -58,7 +58,7 @@ class Processes:
         return states
 
     def stop(self, name: str, role: str = "") -> ActionResult:
-        """Shut the node down and wait for its end."""
+        """Shut the node down and wait for the end of its process."""
         return self._break(Stop(role=role or name, within=STOP_TIMEOUT), "stop", name)
 
     def terminate(self, name: str) -> ActionResult:
@@ -66,7 +66,7 @@ class Processes:
         return self._record_action("terminate", name, lambda: self._require_cluster().node(name).terminate())
 
     def pause(self, name: str, role: str = "") -> ActionResult:
-        """Freeze the node: its connections stay open, and nothing is answered."""
+        """Freeze the node: its connections stay open, and it answers nothing."""
         return self._break(Freeze(role=role or name), "pause", name)
 
     def resume(self, name: str) -> ActionResult:
@@ -74,12 +74,12 @@ class Processes:
         return self._heal_process("resume", name, Freeze(role=name))
 
     def start(self, name: str) -> ActionResult:
-        """Start a node that was killed or stopped; it is running then, not yet ready."""
+        """Start a node that was killed or stopped, without waiting until it is ready."""
         return self._heal_process("start", name, Kill(role=name))
 
     @contextmanager
     def down(self, name: str, role: str = "") -> Iterator[ActionResult]:
-        """Kill the node, and start it again at the end of the block, whatever happens inside."""
+        """Kill the node, and start it again at the end of the block in any case."""
         done = self.kill(name, role)
         try:
             yield done
@@ -92,9 +92,9 @@ class Processes:
             (self.resume if isinstance(fault, Freeze) else self.start)(name)
 
     def stopped_or_frozen(self, names: Iterable[str]) -> list[str]:
-        """Return those of these nodes that the engine reports as stopped or frozen: they answer no request.
+        """Return the nodes that the engine reports as stopped or frozen; they answer no request.
 
-        Not for checks that are judged again by running them.
+        Checks whose stored histories are judged again by running them must not use it.
         """
         return [name for name in names if self._require_cluster().node(name).state() != "running"]
 
@@ -115,8 +115,8 @@ class Processes:
         record_fault(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _heal_process(self, action: str, name: str, usual: ProcessFault) -> ActionResult:
-        """Heal the node's recorded fault, else `usual`, the kind that an earlier example or shared rig leaves
-        behind."""
+        """Heal the recorded fault of the node. If there is none, heal `usual`, the kind that an earlier example or a shared rig
+        leaves behind."""
         fault = self._broken.get(name, usual)
         done = self._record_action(action, name, lambda: fault.undo(self._require_cluster().node(name)))
         if done.state != "running":

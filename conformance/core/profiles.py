@@ -1,4 +1,4 @@
-"""The profiles of a run, each with the minutes of a column and the checks that it adds to those of the shorter ones."""
+"""The profiles of a run, each with its minutes per column and the checks that it adds to the shorter profiles."""
 
 from functools import cache
 from importlib.resources import files
@@ -11,12 +11,12 @@ Profile = Literal["smoke", "quick", "nightly"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 """All profiles, the shortest first."""
 MINUTES: dict[Profile, float] = {"smoke": 0.0, "quick": 15.0, "nightly": 60.0}
-"""Minutes per column, by profile. 0 means no clock: all work is done, however long it takes."""
+"""Minutes per column, by profile. 0 means that there is no clock: all work is done, however long it takes."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The worker seconds that the checks of a profile may take, by family, and those for `boots`; `minutes` is what they come to
-    on the machine of the file."""
+    """The worker seconds that a profile's checks may take, by family, and the seconds for `boots`. They add up to `minutes` on
+    the machine that the file describes."""
 
     minutes: float
     boots: float
@@ -29,9 +29,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The budgets of profiles on a machine with `cores` and `workers`.
+    """The budgets of the profiles on a machine with `cores` and `workers`.
 
-    `from_quick` and `only_nightly` name the checks that the shorter profiles have no time for, with the reason.
+    `from_quick` and `only_nightly` have the checks that are too long for shorter profiles, with the reason.
     """
 
     cores: int

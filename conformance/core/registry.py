@@ -44,9 +44,8 @@ def is_soak(check: AnyCheck) -> bool:
 
 
 def shortest_profile(check: AnyCheck) -> Profile:
-    """Return the shortest profile that has a check. Smoke leaves out checks that opt out, and probes of scenario rows only,
-    since those restart nodes; only nightly has soaks. The file of budgets names the checks that are too long for a profile.
-    """
+    """Return the shortest profile with this check. Smoke has no checks that opt out, and no probes of scenario rows only, since
+    those restart nodes; only nightly has soaks. The file of budgets names checks that are too long for a profile."""
     if is_soak(check) or check.id in shipped_budgets().only_nightly:
         return "nightly"
     if isinstance(check, MachineCheck):
@@ -56,30 +55,30 @@ def shortest_profile(check: AnyCheck) -> Profile:
 
 
 def in_profile(check: AnyCheck, profile: Profile) -> bool:
-    """True if the check is in the profile, which has all checks of the shorter ones."""
+    """True if the profile has the check. Each profile has all checks of the shorter ones."""
     return PROFILES.index(shortest_profile(check)) <= PROFILES.index(profile)
 
 
 @cache
 def observed_by_all() -> tuple[str, ...]:
-    """Return the laws at which no check aims, since any history may show them."""
+    """Return the rows at which no check aims, since any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
     return tuple(row for row in rows if shipped_rows()[row].level == "law")
 
 
 def observed_by(check: AnyCheck) -> list[str]:
-    """Return the rows that a check observes: its own, those at which it aims, those at which no check aims, and on a cluster
-    with several voters those of the quorum."""
+    """Return the rows that a check observes: its own, those at which it aims, those at which no check aims, and, on a cluster
+    with several voters, those of the quorum."""
     clusters = (check.topology, *check.topologies) if isinstance(check, MachineCheck) else (check.topology,)
     of_quorum = rows_about("quorum") if any(one.has_several_voters for one in clusters) else ()
     return [*dict.fromkeys([*check.rows, *observed_by_all(), *of_quorum])]
 
 
 def checks_by_row() -> dict[str, list[str]]:
-    """Return the checks of each row that has any; only a merge runs the check of patch releases.
+    """Return the checks of each row that has any. The check of patch releases is run only by a merge.
 
-    Raises CatalogueError if nothing observes a row that does not say so, or something observes one that does.
+    Raises CatalogueError if a row that nothing observes does not say so, or one that is observed claims the opposite.
     """
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
@@ -91,11 +90,11 @@ def checks_by_row() -> dict[str, list[str]]:
 
 @cache
 def own_checks() -> dict[str, list[str]]:
-    """Return the checks of each row that are meant for it; any others see it on their way.
+    """Return the checks of each row that are meant for it; other checks may see it as well.
 
-    These are the probes and schedules that name the row and, if it is a property or no check names it, the machines
-    whose histories show it; if there is none, all that see it. A law at which no check aims has all machines, which
-    draw any situation; no machine aims at the quorum.
+    They are the probes and schedules that name the row and, if it is a property or no check names it, the machines whose
+    histories show it. If there are none, they are all checks that see the row. A row at which no check aims has all machines,
+    which draw any situation; no machine aims at the quorum.
     """
     of_quorum = {*rows_about("quorum")}
     rows: dict[str, list[str]] = {}

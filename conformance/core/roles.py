@@ -1,4 +1,4 @@
-"""Roles of partitions for executors: the leader, followers and former leader among the running brokers."""
+"""The roles of partitions' replicas among the running brokers: leader, follower and former leader."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,17 +14,17 @@ from protocol.messages import Topic
 from protocol.words import say
 
 LEADER_TIMEOUT = 2.0
-"""Seconds that a step waits for a leader. If a replica can be elected, it usually is by the time a fault shows."""
+"""Seconds that a step waits for a leader. If a replica can be elected, this has usually happened by the time a fault shows."""
 
 
 class Absent(KitError):
-    """No reachable node holds the role at which a step is aimed."""
+    """No reachable node has the role at which a step is aimed."""
 
 
 class Roles:
     """The roles of an example's partitions. `partitions` maps the machine's own names to topic name and index.
 
-    Brokers that are down or frozen are not asked; `refresh` looks up which ones those are after each fault.
+    Brokers that are down or frozen are not asked; `refresh` determines them after each fault.
     """
 
     def __init__(self, bench: Bench, partitions: Mapping[str, tuple[str, int]]) -> None:
@@ -41,7 +41,7 @@ class Roles:
         }
 
     def add(self, on: str, topic: str, index: int) -> None:
-        """Add a partition, or one that was created again under the same name."""
+        """Add a partition, or replace the one of a topic that was created again under its name."""
         beside = [view.topic.name for view in self._views.values()]
         self._views[on] = PartitionView(self._bench, Topic(topic), index, beside=beside)
         self._leaderless.discard(on)
@@ -49,27 +49,27 @@ class Roles:
     # --- after and before faults
 
     def refresh(self) -> None:
-        """Ask the engine which brokers are down; forget partitions without leaders and brokers that did not answer."""
+        """Ask the engine which brokers are down. Forget which partitions had no leader and which brokers did not answer."""
         self.down = set(self._bench.processes.stopped_or_frozen(self._bench.brokers))
         self._leaderless.clear()
         self._unheard.clear()
 
     def remember_leaders(self) -> None:
-        """Remember each partition's leader, the former one after a fault.
+        """Remember each partition's leader, which after a fault is the former leader.
 
-        Does not wait for elections, so that a fault can come in the middle of one.
+        It does not wait for elections, so that a fault can come in the middle of one.
         """
         self._newest_metadata()
 
     def _newest_metadata(self) -> dict[str, PartitionMetadata | None]:
-        """Return each partition at its newest leader epoch, by one request per broker."""
+        """Return each partition at its newest leader epoch, with one request per broker."""
         widest = max(self._views.values(), key=lambda view: len(view.asked_topics), default=None)
         answers = widest.answers(self.down) if widest is not None else {}
         return {on: view.newest_in(answers) for on, view in self._views.items()}
 
     @contextmanager
     def one_look(self) -> Iterator[None]:
-        """Answer from one look at all partitions within the block; only leaderless ones are looked up again."""
+        """Answer from a single look at all partitions within the block; only leaderless ones are looked up again."""
         self._looked = self._newest_metadata()
         try:
             yield
@@ -85,7 +85,7 @@ class Roles:
 
     def describe_eligible(self) -> None:
         """Request the eligible leader replicas and last known leaders from every running broker that offers
-        DescribeTopicPartitions (KIP-966): they tell the judges which losses are permitted."""
+        DescribeTopicPartitions (KIP-966). They tell the judges which losses are permitted."""
         topics = sorted({view.topic.name for view in self._views.values()})
         if topics and "DescribeTopicPartitions" in self._bench.column.ranges:
             for name in self.running():
@@ -95,8 +95,7 @@ class Roles:
     # --- partitions
 
     def partition_state(self, on: str) -> PartitionMetadata:
-        """Return the partition at the newest leader epoch known to any running broker, once it has a leader. Raises
-        Absent."""
+        """Return the partition at the newest leader epoch that any running broker knows, once it has a leader. Raises Absent."""
         if on not in self._views:
             raise Absent(f"{on} was not created yet")
         state = self._newest(on)
@@ -107,7 +106,7 @@ class Roles:
         return state
 
     def leaderless(self) -> list[str]:
-        """Return the partitions without a leader although an in-sync replica runs with its directory online."""
+        """Return the partitions without a leader although one of their in-sync replicas runs with its log directory online."""
         return [on for on, newest in self._newest_metadata().items() if self._lacks_leader(newest)]
 
     def _lacks_leader(self, newest: PartitionMetadata | None) -> bool:
@@ -116,12 +115,12 @@ class Roles:
         return any(self.is_running(id) for id in {*newest.isr} - {*newest.offline})
 
     def epoch(self, on: str, back: int = 0) -> int:
-        """Return the leader epoch `back` below the current one, at least 0."""
+        """Return the leader epoch `back` below the current one, but at least 0."""
         return max(0, self.partition_state(on).leader_epoch - back)
 
     def node(self, on: str, role: str) -> NodeClient:
-        """Return the client of the `leader`, the first running `follower`, or the latest running `former-leader` (the
-        leader if none runs).
+        """Return the client of the `leader`, of the first running `follower`, or of the latest `former-leader` that runs (the
+        leader if none does).
 
         Raises Absent.
         """
@@ -136,8 +135,8 @@ class Roles:
         return self._bench.node(holders[0])
 
     def _await_election(self, on: str) -> PartitionMetadata | None:
-        """Wait for an election, once after each fault: partitions that then have no leader count as leaderless until
-        the next fault."""
+        """Wait for an election, once after each fault. Partitions that have no leader by then count as leaderless until the next
+        fault."""
         with suppress(Overdue):
             return self._bench.eventually(
                 lambda: self._newest(on), f"a leader of {on}", within=LEADER_TIMEOUT, every=0.1, due=None
@@ -158,7 +157,7 @@ class Roles:
     # --- coordinators
 
     def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> NodeClient:
-        """Return the coordinator that a running broker names. Raises Absent if it is down or there is none."""
+        """Return the coordinator that a running broker names. Raises Absent if it is down or no broker names one."""
         id = self._named_coordinator(key, kind)
         if id is None or not self.is_running(id):
             raise Absent(f"{key} has no coordinator that can be reached: {say(id)}")

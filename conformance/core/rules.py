@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def of_machine(strategy: Callable[[type[Any]], SearchStrategy[T]]) -> SearchStrategy[T]:
-    """Return a strategy that depends on the running machine's class only, never on an answer."""
+    """Return a strategy that depends only on the class of the running machine, never on an answer."""
     return runner().flatmap(lambda machine: strategy(type(machine)))
 
 
 class DisturbRules(KafkaMachine[M]):
-    """Faults that stay active while other steps go on, until all of them are healed together."""
+    """Faults that stay active during other steps, until all of them are healed together."""
 
     standing_faults: ClassVar[SearchStrategy[steps.Disturb]]
 
@@ -41,7 +41,7 @@ class DisturbRules(KafkaMachine[M]):
         self.do(steps.Heal())
 
     def before_heal(self) -> list[steps.Step]:
-        """Return the steps worth taking while faults are still active."""
+        """Return steps worth running while faults are still active."""
         return []
 
 
@@ -49,8 +49,8 @@ class EpisodeRules(KafkaMachine[M]):
     """Rules that draw everything in episodes: overlapping faults, with work and administration between them
     (`strategies.episodes`).
 
-    There is one rule, so that Hypothesis cannot leave out the disturbances; an example's swarm is drawn first and
-    limits what it may use.
+    It is a single rule, so that Hypothesis cannot leave out the disturbances. An example first draws a swarm, which limits what
+    it may use.
     """
 
     offer: ClassVar[Offer]
@@ -80,7 +80,7 @@ class EpisodeRules(KafkaMachine[M]):
 
 
 class PartialHealRules(DisturbRules[M]):
-    """Rules that heal one of several faults while the others go on."""
+    """Rules that heal one of several faults while the others stay active."""
 
     @precondition(lambda self: self.model.faults > 1)
     @rule(step=of_machine(lambda machine: steps.partial_heals(machine.model_type.most_faults)))
@@ -89,7 +89,7 @@ class PartialHealRules(DisturbRules[M]):
 
 
 class TransientFaultRules(KafkaMachine[M]):
-    """Faults that are healed within one step."""
+    """Faults that are injected and healed within one step."""
 
     transient_faults: ClassVar[SearchStrategy[steps.DisturbBriefly]]
 
@@ -100,10 +100,10 @@ class TransientFaultRules(KafkaMachine[M]):
 
 
 class AdministerRules(KafkaMachine[M]):
-    """Administrative requests, also while faults are active."""
+    """Administrative requests, which may run while faults are active."""
 
     administration: ClassVar[SearchStrategy[Any]]
-    """The strategy for `strategies.steps.AdministrationStep`s."""
+    """The strategy for steps of `strategies.steps.AdministrationStep`."""
 
     @rule(step=of_machine(lambda machine: machine.administration))
     def administer(self, step: steps.Administer) -> None:
@@ -111,7 +111,7 @@ class AdministerRules(KafkaMachine[M]):
 
 
 class EchoRules(KafkaMachine[M]):
-    """Late copies of earlier requests."""
+    """Repeated copies of earlier requests."""
 
     @rule(step=steps.echoes())
     def echo(self, step: steps.Echo) -> None:
@@ -119,7 +119,7 @@ class EchoRules(KafkaMachine[M]):
 
 
 class ReadEverythingRules(KafkaMachine[M]):
-    """A read of everything that the judges compare."""
+    """Reads of everything that the judges compare."""
 
     @rule()
     def read_everything(self) -> None:

@@ -1,10 +1,10 @@
-"""Sweeps: the same read-only questions to the right and to a wrong broker, in every offered version, about all items
-and single ones.
+"""Sweeps: the same read-only questions to the right broker and to a wrong one, in every offered version, about all items and
+about single ones.
 
-Each question has several items, one of them unknown. First every question is asked with all its items in the highest
-version, last once more; in between come other versions, and single items. An item whose first and last answers are
-alike had one right answer all the while (`conformance.judging.laws.sweeps`). Which versions and items come in between
-depends on the turn: over the turns each version is asked with each item alone.
+Each question has several items, one of them unknown. It is first asked about all items in the highest version, and again at the
+end; other versions and single items come in between. If the first and last answers about an item are equal, it had one right
+answer all the while (`conformance.judging.laws.sweeps`). The turn decides which versions and items come in between: over all
+turns each version is asked about each item alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +29,10 @@ TopicPartition = tuple[Topic, int]
 SINGLES = 2
 """The number of (version, single item) pairs per turn, question and broker."""
 FETCHED_BYTES = 4096
-"""Bytes to fetch from a partition's log start offset."""
+"""The number of bytes to fetch from a partition's log start offset."""
 NO_SUCH_PARTITION = 999
 CONFIGS = ("cleanup.policy", "compression.type", "log.cleanup.policy", "max.message.bytes", "message.max.bytes")
-"""The settings asked of topics and brokers; an answer omits those that its resource does not have."""
+"""The configs requested of topics and brokers; an answer omits those that its resource does not have."""
 
 
 class Swept(NamedTuple):
@@ -43,7 +43,7 @@ class Swept(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A request about any number of items; below version `together_from` it takes one. None is sent below `least`."""
+    """A request about any number of items. Versions below `together_from` take one item; versions below `least` are not sent."""
 
     api: str
     ask: Callable[[NodeClient, Sequence[Any], int], object]
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     together_from: int = 0
 
     def versions(self, node: NodeClient) -> range:
-        """Return the versions that node and schema share; empty if there are none."""
+        """Return the versions that both the node and the schema have; empty if there are none."""
         try:
             common = node.common(self.api)
         except NotOffered:
@@ -75,8 +75,8 @@ class Question(NamedTuple):
 
 
 def _pairs_of_turn(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
-    """Return the turn's (version, item) pairs: versions in descending order, other items in each round, until each
-    version has had each item."""
+    """Return the turn's (version, item) pairs: versions in descending order, with other items in each round, until each version
+    has had each item."""
     first = turn * SINGLES
     places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
     return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
@@ -88,11 +88,11 @@ def turn_of(example: str) -> int:
 
 
 def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
-    """Ask all questions. Raises Absent if a partition has no leader, and the error of any unanswered request: the tape
-    then lacks the sweep's last note.
+    """Ask all questions. Raises Absent if a partition has no leader, and the error of a request without an answer: the tape then
+    lacks the sweep's last note.
 
-    Nothing is asked about a group without a coordinator. Not for checks that are judged again by running them: the
-    versions that a node offers are not on the tape.
+    Nothing is asked about a group without a coordinator. Checks whose stored histories are judged again by running them must not
+    use it, since the tape does not have the versions that a node offers.
     """
     asked = [*questions_of_turn(bench, swept, turn)]
     bench.tape.note(SWEEP_NOTE, {"turn": turn})
@@ -106,8 +106,8 @@ def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
 
 
 def questions_of_turn(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
-    """Yield each question with each of its brokers: the leader of the turn's partition, or the group's coordinator, and
-    another broker. Raises Absent if a partition has no leader."""
+    """Yield each question with each of its brokers: the leader of the turn's partition or the group's coordinator, and another
+    broker. Raises Absent if a partition has no leader."""
     states = _partition_states(bench, swept)
     nodes = _with_another_broker(bench, states[turn % len(states)].leader, turn)
     starts = _log_starts(nodes[0], swept.partitions)
@@ -139,7 +139,7 @@ def _partition_states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
 
 
 def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[int]:
-    """Return the log start offset of each partition's replica on this broker, 0 if it has none."""
+    """Return the log start offset of each partition's replica on this broker, 0 without a replica."""
     asked = [OffsetQuery(topic.name, index, EARLIEST) for topic, index in partitions]
     found = {
         (one.topic, one.partition): one.offset for one in node.list_offsets_many(asked, replica_id=DEBUGGER).partitions
@@ -148,7 +148,7 @@ def _log_starts(node: NodeClient, partitions: Sequence[TopicPartition]) -> list[
 
 
 def _with_another_broker(bench: Bench, id: int, turn: int) -> list[NodeClient]:
-    """Return a broker and, depending on the turn, one other."""
+    """Return a broker and one other, which depends on the turn."""
     others = [name for name in bench.brokers if bench.id_of(name) != id]
     return [bench.node(id), bench.node(others[turn % len(others)])]
 
@@ -159,8 +159,8 @@ def _with_another_broker(bench: Bench, id: int, turn: int) -> list[NodeClient]:
 def _partition_questions(
     bench: Bench, partitions: Sequence[TopicPartition], states: Sequence[PartitionMetadata], starts: Sequence[int]
 ) -> list[Question]:
-    """Return the questions about partitions. `starts` are their fetch offsets. Fetch versions below 4, which
-    down-convert records, are left out."""
+    """Return the questions about partitions, whose fetch offsets are `starts`. Fetch versions below 4 down-convert records and
+    are left out."""
     unknown, absent = _unknown_topic(bench), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
     topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]
@@ -221,9 +221,7 @@ def _coordinators_question(group: str) -> Question:
 
 
 def _group_questions(swept: Swept) -> list[Question]:
-    """Return the questions about a group. Version 0 of OffsetFetch is offered up to 3.9 and was never supported in
-    KRaft.
-    """
+    """Return the questions about a group. Version 0 of OffsetFetch was offered up to 3.9, but KRaft never supported it."""
     group = str(swept.group)
     unknown = _topic_of(_missing_name(group))
     groups = [group, _missing_name(group)]
@@ -252,5 +250,5 @@ def _missing_name(name: str) -> str:
 
 
 def _topic_of(name: str) -> Topic:
-    """Return a topic that was never created, with an id of its own."""
+    """Return a topic that was never created, with an id that no topic has."""
     return Topic(name, uuid5(NAMESPACE_OID, name))

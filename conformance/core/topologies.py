@@ -1,4 +1,4 @@
-"""The clusters on which checks run. There are few, since each costs a boot per column."""
+"""The clusters on which checks run. There are few of them, since each costs a boot per column."""
 
 import re
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ PROMPT_GROUPS = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
 }
-"""Settings for a group coordinator that assigns and answers without delay, and allows short sessions. Releases ignore
-settings that they lack."""
+"""Settings for a group coordinator that assigns and answers without delay and allows short sessions. Releases ignore settings
+that they do not know."""
 
 COMBINED = Topology(
     name="combined",
@@ -30,27 +30,26 @@ COMBINED = Topology(
         "log.flush.offset.checkpoint.interval.ms": "500",
     },
 )
-"""One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and checkpoints
-recovery points often, so that after a crash only the last segment of a log is recovered."""
+"""One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and writes recovery
+points often, so that after a crash only the last segment of a log is recovered."""
 
 MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
 """The combined node with metrics that the kit can read."""
 
 FORMER_LEVEL = msgspec.structs.replace(COMBINED, name="former-level", features={"metadata.version": "4.0-IV3"})
-"""The combined node at the metadata.version of Kafka 4.0, so that 4.0 and later releases can be started on its data:
-for upgrades (KIP-1251).
-"""
+"""The combined node at the metadata.version of Kafka 4.0, so that 4.0 and later releases can start on its data: for upgrades
+(KIP-1251)."""
 
 GROUPS = msgspec.structs.replace(COMBINED, name="groups")
 """The combined node with the consumer protocol (KIP-848), for KIP-1251.
 
-It is a separate cluster only in releases where the protocol has to be enabled: that brings a group coordinator which
-their users do not have, and which other rows are not about.
+It is a separate cluster only in releases where the protocol must be enabled: that brings a group coordinator which users of these
+releases do not have, and which rows of other KIPs are not about.
 """
 
 
 EXPIRY = 3.0
-"""Seconds after which brokers of EXPIRING forget idle producers, and coordinators idle transactional ids."""
+"""Seconds after which the brokers of EXPIRING forget idle producers, and its coordinators idle transactional ids."""
 EXPIRING = msgspec.structs.replace(
     COMBINED,
     name="expiring",
@@ -62,14 +61,14 @@ EXPIRING = msgspec.structs.replace(
         "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
     },
 )
-"""A combined node that soon forgets producers, apart from the one where other probes leave them idle. Kafka 3.3 looks
+"""A combined node that soon forgets producers, separate from the node on which other probes leave producers idle. Kafka 3.3 looks
 for idle producers only at its start and every ten minutes, whatever is configured."""
 
 _OPTED_IN = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 _OPTED_IN_3_7 = {"unstable.api.versions.enable": "true", "transaction.partition.verification.enable": "false"}
-"""Further settings for 3.7. ConsumerGroupDescribe, which reads back premises, is the one API that 3.7 has and does not
-offer. Its new coordinator supports transactional offsets, but their verification was added only in 3.8 (KAFKA-14505):
-with it, all are refused."""
+"""Further settings for 3.7. ConsumerGroupDescribe, which reads back premises, is the one API that 3.7 has and does not offer. Its
+new coordinator supports transactional offsets, but only 3.8 added their verification (KAFKA-14505): with verification enabled,
+3.7 rejects them all."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -89,7 +88,7 @@ def adapt_topology(
 
 
 def set_by_the_kit(setting: str) -> str:
-    """Return in words where the kit itself sets this node setting; empty if it does not."""
+    """Return a description of where the kit sets this node setting; empty if it does not."""
     if setting in OWN_SETTINGS:
         return "on every node"
     if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:
@@ -109,7 +108,7 @@ CLUSTER = Topology(name="cluster", controllers=1, brokers=3)
 """One controller and three brokers: KIP-101 and KIP-320."""
 
 CONTROLLERS = Topology(name="quorum", controllers=3, brokers=3)
-"""Three controllers and three brokers, for the requests of KIP-595 that a client may send without harm."""
+"""Three controllers and three brokers, for those requests of KIP-595 that a client may send without harm."""
 
 FROZEN_VOTER = Topology(
     name="frozen-voter",
@@ -123,7 +122,7 @@ FROZEN_VOTER = Topology(
         "metadata.max.idle.interval.ms": "50",
     },
 )
-"""One controller of a quorum of three whose other two voters the kit plays. It never starts an election by itself.
+"""One controller of a quorum of three; the kit plays the other two voters. It never starts an election by itself.
 
 As leader it appends a no-op record every 50 ms, so that there is something to commit.
 """
@@ -137,16 +136,16 @@ MIXED_QUORUM = Topology(
 )
 """Three real voters of five, and an observing broker; the kit plays the other two voters.
 
-The three are a majority; with one of them gone, every election and commit needs the kit's help. The fetch timeout is
-also the time that a leader survives without a majority. The metadata log soon has a snapshot.
+The three are a majority; with one of them gone, every election and commit needs the kit's help. A leader without a majority
+resigns after the fetch timeout. The metadata log soon has a snapshot.
 """
 
 TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
 """A broker with two log directories."""
 
 QUICK_CLUSTER = Topology(name="quick", controllers=1, brokers=3, config=QUICK)
-"""One controller and three brokers with the fault lab's short timeouts, for checks that break brokers: the log machine
-and the schedules."""
+"""One controller and three brokers with the fault lab's short timeouts, for checks that break brokers: the log machine and the
+schedules."""
 
 LOG_QUORUM = Topology(
     name="log-quorum",
@@ -161,9 +160,9 @@ LOG_QUORUM = Topology(
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     },
 )
-"""Three controllers, some of which the log machine can lose, and three brokers. Followers leave the ISR after five
-seconds, and learn the high watermark up to two seconds after a lone record; leaders refer a consumer to the replica in
-its rack. Every 20,000 bytes of metadata each node writes a snapshot, which others can be compared with."""
+"""Three controllers, some of which the log machine can lose, and three brokers. Followers leave the ISR after five seconds, and
+learn the high watermark up to two seconds after a lone record. Leaders refer a consumer to the replica in its rack. After every
+20,000 bytes of metadata each node writes a snapshot, so that snapshots can be compared."""
 
 LOG_PROMPT = Topology(
     name="log-prompt",
@@ -182,7 +181,7 @@ LOG_PROMPT = Topology(
 LOG_DIRECTORIES = Topology(name="log-directories", controllers=1, brokers=3, config={**QUICK, **DIRECTORIES})
 """Brokers with two log directories each, one of which can fail.
 
-Before Kafka 3.7 (KIP-858) controllers do not know the replicas' directories: the quick cluster is used instead.
+Before Kafka 3.7 (KIP-858) controllers do not know the replicas' directories, so the quick cluster is used instead.
 """
 
 LAGGING = Topology(
@@ -195,8 +194,8 @@ LAGGING = Topology(
         "log.flush.start.offset.checkpoint.interval.ms": "200",
     },
 )
-"""The quick cluster, except that a follower learns the high watermark only with a record or after five seconds, and
-that the log start offset is checkpointed soon, so that it survives a crash."""
+"""The quick cluster with two changes: a follower learns the high watermark only with a record or after five seconds, and the log
+start offset is checkpointed soon, so that it survives a crash."""
 
 LAG = 2.0
 """Seconds without a fetch up to the log end after which a leader of SHRINKING wants a follower out of the ISR."""
@@ -206,8 +205,8 @@ SHRINKING = Topology(
     brokers=3,
     config={**QUICK, "replica.lag.time.max.ms": str(int(LAG * 1000))},
 )
-"""The quick cluster for leaders without controllers: within seconds they request a smaller ISR, but must not shrink it
-alone."""
+"""The quick cluster for leaders without controllers: within seconds they request a smaller ISR, but must not shrink it on their
+own."""
 
 TRANSACTIONS = Topology(
     name="transactions",
@@ -226,11 +225,11 @@ TRANSACTIONS = Topology(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     },
 )
-"""Three brokers for producers: the coordinators' topics have several partitions, with other leaders than the written
-ones.
+"""Three brokers for producers. The coordinators' topics have several partitions, whose leaders are not those of the written
+partitions.
 
-Each coordinator's log is on two brokers. The third can be frozen without delaying a coordinator's decision, and stays
-leader for three seconds, so that there is time for requests while its markers are pending.
+Each coordinator's log is on two brokers. The third can be frozen without delaying a coordinator's decision, and remains leader
+for three seconds, which leaves time for requests while its markers are pending.
 """
 
 FORMER_LEVEL_BROKERS = msgspec.structs.replace(
@@ -253,9 +252,9 @@ PRODUCERS = Topology(
         "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
-"""Three brokers for the producer machine. The coordinators' logs are on all of them and need two in sync, as do
-partitions. After two seconds a leader goes on without an unreachable broker; a coordinator soon retries the markers
-that it owes to one."""
+"""Three brokers for the producer machine. The coordinators' logs are on all of them and need two in-sync replicas, as do
+partitions. After two seconds a leader goes on without an unreachable broker; a coordinator soon retries the markers that it owes
+such a broker."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,

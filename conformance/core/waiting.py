@@ -1,4 +1,5 @@
-"""Waits of a check that may end in vain: whether the condition came true in time, and how late the kit itself was."""
+"""A check's waits for conditions that may never come true. Each result says if the condition came true in time, and how late the
+kit itself was."""
 
 from __future__ import annotations
 
@@ -18,37 +19,36 @@ from history.events import Call, Note
 from protocol.words import say
 
 WITHIN = 30.0
-"""Seconds within which the tested system must do what it owes (`conformance.judging.due`)."""
+"""Seconds in which the tested system must do what it owes (`conformance.judging.due`)."""
 
 EVERY = 0.02
 """Seconds between two tries."""
 
 LASTING = 30.0
-"""The shortest session or transaction timeout, in seconds, at which a slow kit cannot explain a refusal."""
+"""The shortest session or transaction timeout, in seconds, for which a slow kit is no explanation of a rejection."""
 
 
 SLEPT = 10.0
-"""Seconds of late waking that show a host that slept: longer than a broker's session."""
+"""Seconds by which the kit must wake late to show that the host slept: longer than a broker's session."""
 
 HOST = "how late the kit woke, and how busy the host was"
-"""The text of the note that records it."""
+"""The text of the note about the host's CPU pressure."""
 
 SLEPT_SINCE = "how late the kit woke since a session or a transaction began"
-"""The text of the note on a host that slept."""
+"""The text of the note about a host that slept."""
 
 
 class Late(msgspec.Struct, frozen=True):
-    """The kit's own worst delay in waking, in seconds."""
+    """The longest delay, in seconds, with which the kit itself woke."""
 
     seconds: float
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The end of a wait: the number of tries, whether the condition came true `within` this many seconds, and if not,
-    how late the kit itself woke.
+    """The result of a wait: the number of tries, whether the condition came true `within` so many seconds, and if not, how late
+    the kit itself woke.
 
-    It is no bool, since a bound that passed proves nothing while the kit starved: `held_if` and `premise` take it as it
-    is.
+    It is no bool, since an exceeded bound proves nothing while the kit starved: `held_if` and `premise` take it as it is.
     """
 
     tries: int
@@ -58,7 +58,7 @@ class Settled(msgspec.Struct, frozen=True):
 
     @property
     def excuse(self) -> Evidence | None:
-        """The evidence that a failed wait proves nothing; None if it came true or the kit was on time."""
+        """The reason why a failed wait proves nothing; None if the condition came true or the kit was on time."""
         if self._met or not self.within:
             return None
         if self.late >= SLEPT:
@@ -71,7 +71,7 @@ class Settled(msgspec.Struct, frozen=True):
         return None if self.excuse else self._met
 
     def require_also(self, right: bool) -> Settled:
-        """Return the same end, but unmet unless `right` is true as well."""
+        """Return this result, but unmet if `right` is false."""
         return msgspec.structs.replace(self, _met=self._met and right)
 
     def __bool__(self) -> NoReturn:
@@ -82,15 +82,15 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Waiting:
-    """Waits on one cluster's clock. A stored tape has the number of tries, so that replay does not wait."""
+    """Waits by one cluster's clock. A stored tape has the number of tries, so that a replay does not wait."""
 
     def __init__(self, tape: Tape, cluster: Cluster | None) -> None:
         self._tape = tape
         self._cluster = cluster
 
     def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
-        """Return whether `probe` becomes true in time. For conditions that a requirement demands: failure is a finding,
-        not an error of the kit."""
+        """Return whether `probe` became true in time. It is meant for conditions that a requirement demands: failure is a
+        finding, not an error of the kit."""
         if self._cluster is None:
             # The calls of each try are on the tape as well, and their answers have to be taken from it.
             found = self._tape.call("kit", "settles", {"what": what}, Settled, lambda: Settled(0, False))
@@ -103,19 +103,19 @@ class Waiting:
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found)
 
     def end_of_wait(self, met: bool, within: float, lasted: float = 0.0) -> Settled:
-        """Return the end of a wait made by a rig or check itself, which `lasted` longer than its bound, if at all."""
+        """Return the result of a wait that a rig or check made itself; `lasted` is the time by which it exceeded its bound."""
         return Settled(1, met, within, 0.0 if met else self.recorded_late(max(within, lasted)))
 
     def note_host(self, late: float) -> None:
-        """Record how late the kit woke, and the percentage of the last ten seconds in which some task on the host
-        waited for CPU: containers may lack CPU while the kit does not."""
+        """Record how late the kit woke, and the percentage of the last ten seconds in which some task on the host waited for CPU:
+        containers may lack CPU when the kit does not."""
         if self._cluster is not None:
             self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
 
     def slept_since(self, event: int) -> float:
-        """Return the seconds by which the kit woke late since an event if they show that the host slept; else 0.
+        """Return how late the kit woke since an event, in seconds, if this shows that the host slept; else 0.
 
-        They are recorded in a note, from which a stored tape repeats them: the note after the newest answer.
+        A note records it, from which a stored tape repeats it: the note after the newest answer.
         """
         events = self._tape.history.events
         if self._cluster is not None:
@@ -127,11 +127,11 @@ class Waiting:
         return next((float(data["late"]) for data in found if data["since"] == event), 0.0)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
-        """Return the error for a rig's own wait in vain for what is `due`."""
+        """Return the error for a rig's own wait that ended in vain; `due` is what the tested system owed."""
         return Overdue(f"{what} within {within:g} s", due=due, within=within, late=self.seconds_late(within))
 
     def seconds_late(self, within: float) -> float:
-        """Return the kit's own worst delay in waking in the last `within` seconds; 0 on a stored tape."""
+        """Return the longest delay, in seconds, with which the kit woke in the last `within` seconds; 0 on a stored tape."""
         return 0.0 if self._cluster is None else self._cluster.seconds_late(self._cluster.now().seconds - within)
 
     def recorded_late(self, within: float) -> float:
@@ -141,7 +141,7 @@ class Waiting:
 
 @contextmanager
 def events_of_wait(tape: Tape) -> Iterator[None]:
-    """Give an Overdue raised within the block the tape's events of that time, unless an inner wait did."""
+    """Attach the tape's events to an Overdue that is raised within the block, unless an inner wait has done so."""
     began = len(tape.history.events)
     try:
         yield

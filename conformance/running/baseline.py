@@ -1,4 +1,4 @@
-"""A baseline: an earlier matrix whose violations are known, so that a distributor's job fails on new ones only."""
+"""A baseline: an earlier matrix with known violations, so that a distributor's job fails only on new ones."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ from conformance.judging.verdicts import Cell
 
 
 class BaselineCase(msgspec.Struct, frozen=True):
-    """A case of a row, as a matrix.json has it."""
+    """A case of a row in a matrix.json."""
 
     violated: int = 0
 
@@ -24,13 +24,13 @@ class BaselineCell(msgspec.Struct, frozen=True):
 
     @property
     def violated_cases(self) -> list[str]:
-        """The violated cases of a violated cell; one empty name if the matrix does not say which they are."""
+        """The violated cases of a violated cell; a single empty name if the matrix does not say which ones."""
         if self.verdict != "violated":
             return []
         return sorted(case for case, tally in self.cases.items() if tally.violated) or [""]
 
     def breaks(self, case: str) -> bool:
-        """True if this case was violated. An empty case, here or in the matrix, stands for any case of the row."""
+        """True if this case was violated. An empty case, here or in the matrix, matches any case of the row."""
         violated = self.violated_cases
         return bool(violated) and (not case or case in violated or violated == [""])
 
@@ -42,8 +42,7 @@ class Baseline(msgspec.Struct, frozen=True):
     cells: list[BaselineCell] = []
 
     def knows(self, requirement: str, label: str, case: str = "") -> bool:
-        """True if this case is violated in the baseline's column `label`, or in any column if there is none of that
-        name."""
+        """True if the baseline has this case as violated in the column `label`, or in any column if none has that name."""
         return any(
             cell.requirement == requirement
             and (cell.kafka_version == label or label not in self.kafka_versions)
@@ -61,7 +60,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def new_violations(cells: Iterable[Cell], baseline: Baseline) -> list[tuple[str, str]]:
-    """Return the violated rows and cases that the baseline does not know; a known violation hides no other case of its
+    """Return the violated rows and cases that the baseline does not have. A known violation does not hide other cases of its
     row."""
     return [
         (cell.requirement, case)

@@ -1,4 +1,4 @@
-"""The common part of probe and machine runs: shard, outcome, and protection of the run from errors of a check."""
+"""The common part of runs of probes and machines: the shard, the outcome, and protection of the run from errors of a check."""
 
 import math
 import re
@@ -28,14 +28,14 @@ from history.taken import steps_taken
 from protocol.errors import KitError
 
 MAX_ERRORS, MAX_FAILED_SECONDS = 3, 120.0
-"""A check gives up after this many failed examples, or after failed examples took this many seconds in total."""
+"""A check gives up after this many failed examples, or when failed examples have taken this many seconds in total."""
 
 
 class CheckRun:
-    """The run of one check on one column. `violations` are observations of broken rows, `trouble` is why the check
-    missed its floors.
+    """The run of one check on one column. `violations` are observations of broken rows, `trouble` is why the check missed its
+    floors.
 
-    A `further` run follows the one for the floors; running out of time then does not count as cut off.
+    A `further` run comes after the one for the floors; if time runs out, it does not count as cut off.
     """
 
     def __init__(self, check: AnyCheck, lab: Lab, label: str, *, further: bool = False) -> None:
@@ -62,8 +62,8 @@ class CheckRun:
     def run(self, seconds: float = math.inf) -> None:
         """Run the check for at most this many seconds; with 0 it does not run, and counts as cut off.
 
-        All results are in the shard when this returns. Errors of the check or cluster are recorded, not raised; an
-        interruption from outside is recorded as the check's error, and raised.
+        On return all results are in the shard. Errors of the check or cluster are recorded, not raised; an interruption from
+        outside is recorded as the check's error, then raised.
         """
         began, before = time.monotonic(), self.lab.usage(self.label)
         self.ends = began + seconds
@@ -122,12 +122,11 @@ class CheckRun:
         )
 
     def run_examples(self) -> None:
-        """Run the check's examples, and file each."""
+        """Run the check's examples, and record each."""
         raise NotImplementedError
 
     def standing_cluster(self) -> Standing:
-        """Return the cluster for the next example: the current one, or another if that was given up. Raises
-        KitError."""
+        """Return the cluster for the next example: the current one, or a new one if that was given up. Raises KitError."""
         standing = self.lab.standing_cluster(self.label, self.topology)
         self._column = standing.column
         return standing
@@ -151,9 +150,9 @@ class CheckRun:
         excuses: Sequence[ExcuseCount] = (),
         raised: Sequence[Raised] = (),
     ) -> None:
-        """File an example's observations, then its own line. `evidence` has the folder of an observation by its `id()`.
+        """Record an example's observations, then its own line. `evidence` has the folders of observations by their `id()`.
 
-        Errors that judges `raised` are the check's, and then count for their rows too.
+        Errors `raised` by judges are errors of the check, and are counted for the judges' rows too.
         """
         shard = self.lab.shard(standing.column)
         for observation in observations:
@@ -176,14 +175,14 @@ class CheckRun:
             self.lab.keep()
 
     def note_attempt(self, end: ExampleEnd, case: str = "") -> None:
-        """Count an example by case and end, unless the check's own time cut it short."""
+        """Count an example by case and end, unless the check ran out of time during it."""
         if end != "error" or not self.is_over:
             self._attempts[case] += AttemptCount(made=1, lost=int(end == "premise lost"), errors=int(end == "error"))
 
     def note_failure(self, detail: str, seconds: float) -> None:
         """Note an example that ended in an error.
 
-        After several of these the check gives up. Examples cut short by the check's own time do not count.
+        After several of these the check gives up. An example during which the check ran out of time does not count.
         """
         if self.is_over:
             self.cut_off = True
@@ -194,8 +193,8 @@ class CheckRun:
             self.trouble += [error for error in self._errors if error not in self.trouble]
 
     def note_hindrance(self, reason: str, seconds: float) -> None:
-        """Note an example that the tested system kept from completing. After several of these the check gives up, and
-        its line has the reasons."""
+        """Note an example that the tested system kept from completing. After several of these the check gives up, and its line
+        has the reasons."""
         self._hindered.append(reason)
         self._seconds_in_trouble += seconds
         if self.gave_up:
@@ -204,14 +203,14 @@ class CheckRun:
 
     @property
     def gave_up(self) -> bool:
-        """True once too many examples failed for another to be worth its time."""
+        """True once too many examples failed for another one to be worth its time."""
         ended = max(len(self._errors), len(self._hindered))
         return ended >= MAX_ERRORS or self._seconds_in_trouble > MAX_FAILED_SECONDS
 
     def write_evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         """Write the evidence of a violation and return its folder; empty if that fails, which is an error of the kit.
 
-        The violation is filed all the same: an error in its report does not hide it.
+        The violation is recorded even if its report fails.
         """
         out, known = self.lab.settings.out_dir, self.lab.known_deviations
         try:
@@ -221,7 +220,7 @@ class CheckRun:
             return ""
 
     def file_replays(self, **fields: Any) -> None:
-        """Record how often replays showed a violation again."""
+        """Record how often replays reproduced each violation."""
         self.lab.shard(self._column or self.lab.bare_column(self.label)).replay(**fields)
 
     def _line(self, standing: Standing, history: History, seconds: float, detail: str, **found: Any) -> None:
@@ -260,7 +259,7 @@ def steps_of(history: History, *, left_out: bool = False) -> dict[str, int]:
 def premises_of(history: History) -> dict[str, PremiseCount]:
     """Count how often each premise was met in one example.
 
-    Values that were read back are cut from its text, so that they count as one premise.
+    Values that were read back are removed from its text, so that all count as one premise.
     """
     counts: dict[str, list[bool]] = defaultdict(list)
     for event in history.events:

@@ -1,4 +1,5 @@
-"""The columns that a user requests, with overrides: a name, the version to judge it as, the place of its jars."""
+"""The columns that a user requests, with overrides of their name, of the version to judge them as, and of the place of their
+jars."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,15 +15,15 @@ from history.releases import PRE_RELEASE, RELEASED
 VERSION, IMAGE, HOME = "--kafka-version", "--kafka-image", "--kafka-home"
 AS, LABEL, JARS_IN = "--as", "--label", "--kafka-libs"
 SELECTING = (VERSION, IMAGE, HOME, AS, LABEL, JARS_IN)
-"""Options that select columns. All others are the same for every column."""
+"""Options that select a column. All other options apply to every column."""
 _LABEL = re.compile(r"[A-Za-z0-9/][\w .:@/+=-]{0,99}")
 
 
 class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A requested column before its image is obtained.
 
-    `option` names it, `name` is the option's value: a released version, an image or a distribution. The other fields
-    are empty unless the user overrides defaults.
+    `name` is the value of `option`: a released version, an image or a distribution. The other fields are empty unless the user
+    overrides the defaults.
     """
 
     option: str
@@ -56,7 +57,7 @@ class WantedColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that override columns' defaults: `COLUMN=VALUE`, or just `VALUE` if only one column can be meant."""
+    """Values that override columns' defaults: `COLUMN=VALUE`, or just `VALUE` if there is only one possible column."""
 
     labels: Sequence[str] = ()
     judged_as: Sequence[str] = ()
@@ -68,7 +69,7 @@ def wanted_columns(
 ) -> list[WantedColumn]:
     """Return a column for each version, image and distribution, in this order; distributions by their absolute paths.
 
-    Raises ValueError for a value that is malformed, or that fits no column or several.
+    Raises ValueError for a malformed value, and for one that fits no column or several.
     """
     overrides = overrides or Overrides()
     named = [(VERSION, version) for version in versions]
@@ -95,8 +96,8 @@ def wanted_columns(
 def _by_column(
     option: str, values: Sequence[str], what: str, names: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the value for each column. A value without a column name is for the only one of `names`; `others` must be
-    named."""
+    """Return the value for each column. A value without a column is for the only one of `names`; for `others` the column must be
+    given."""
     found: dict[str, str] = {}
     for text in values:
         name, value = _split_option(option, text, what, names, others)

@@ -49,17 +49,16 @@ from protocol.errors import KitError
 
 READY_AGAIN_TIMEOUT = 60.0
 HEALTHY_AGAIN_TIMEOUT = 60.0
-"""Seconds after a disturbing example within which all nodes must serve again, and then again for the cluster to be
-healthy."""
+"""Seconds after a disturbing example in which all nodes must serve again, and then again for the cluster to become healthy."""
 
 
 MANY_EXAMPLES = 50
-"""Examples of a cluster after which the recovery of their logs takes longer than a boot."""
+"""The number of examples after which recovering the logs of a cluster takes longer than booting another."""
 
 
 class Hindered(KitError):
-    """The tested system kept a cluster from coming up or a rig from being prepared; its failure is observed separately.
-    `reason` names the broken row."""
+    """The tested system kept a cluster from booting or a rig from being prepared; the failure has its own observation. `reason`
+    names the broken row."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -67,8 +66,8 @@ class Hindered(KitError):
 
 
 class Lab:
-    """The lab of one worker, with at most one cluster: requesting another topology or image closes it first. `judges`
-    look at every example."""
+    """The lab of one worker. It has at most one cluster: a request for another topology or image closes it first. `judges` look
+    at every example."""
 
     judges: Sequence[Judge] = JUDGES
 
@@ -94,20 +93,20 @@ class Lab:
 
     @cached_property
     def known_deviations(self) -> list[Deviation]:
-        """The known deviations of released versions, with those of the user."""
+        """The known deviations of released versions, and those of the user."""
         return load_deviations(shipped_rows(), *map(Path, self.settings.deviations))
 
     # --- clusters
 
     def standing_cluster(self, label: str, topology: Topology) -> Standing:
-        """Return the cluster for a column and topology, booting it if needed. A failed boot is not tried again."""
+        """Return the cluster for a column and topology, booting it if needed. A failed boot is not repeated."""
         settings = self.settings
         topology = adapt_topology(topology, self.images[label].version, settings.features, settings.properties)
         key = (label, topology.name)
         if key in self._failed:
             raise self._failed[key]
         if self._standing is None or self._standing[0] != key:
-            # Half a boot is lost, so a boot may outlast the time of the check that needs it.
+            # Half a boot is wasted, so a boot may exceed the time of the check that needs it.
             with spending("boot"), deadline(math.inf):
                 self.drop_cluster()
                 try:
@@ -121,7 +120,7 @@ class Lab:
         return self._standing[1]
 
     def renew_cluster(self) -> None:
-        """Drop the cluster if many examples ran on it: a node that is killed would have to recover all of their logs."""
+        """Drop the cluster after many examples: a killed node would have to recover the logs of all of them."""
         if self._examples - self._examples_before > MANY_EXAMPLES:
             with spending("boot"):
                 self.drop_cluster()
@@ -133,10 +132,10 @@ class Lab:
         return Standing(cluster=cluster, watch=Watch(cluster), column=column)
 
     def _explain(self, label: str, topology: Topology, error: KitError) -> KitError:
-        """Return the error for every check that needs the cluster. If the tested system kept it from coming up, that is
-        observed once, in its own history.
+        """Return the error for all checks that need the cluster. If the tested system kept it from booting, that is observed
+        once, in a history of its own.
 
-        A user's setting may be to blame too, so nothing is observed if there is one.
+        A user's setting may be to blame as well, so with one nothing is observed.
         """
         if not isinstance(error, NotReady) or self.settings.properties:
             return KitError(f"the {topology.name} cluster never came up: {error}")
@@ -149,10 +148,9 @@ class Lab:
         return Hindered(text, reason) if reason else KitError(text)
 
     def _boot_patiently(self, image: Image, topology: Topology) -> KRaftCluster:
-        """Boot the cluster, with a second try after engine trouble such as a busy disk, which is no fault of this
-        Kafka.
+        """Boot the cluster, with a second attempt after engine trouble such as a busy disk, which is not Kafka's fault.
 
-        The first error is the context of the second.
+        The second error has the first as its context.
         """
         try:
             return KRaftCluster(topology, image, self.run).boot()
@@ -162,17 +160,17 @@ class Lab:
     def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str:
         """Heal what an example left broken, and wait up to `within` seconds for a healthy cluster.
 
-        Returns the reason to replace the cluster, also noted in the history; empty if it is healthy. Nothing is checked
-        after an example without faults or errors.
+        Returns the reason to replace the cluster, also noted in the history; empty if it is healthy. After an example without
+        faults or errors nothing is checked.
         """
         if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
             return ""
         try:
-            # A deadline of its own: the cluster has to be healed even if the check's time is up.
+            # The deadline is a new one: the cluster has to be healed even if the check's time is up.
             with deadline(time.monotonic() + within):
                 bench.heal_all()
                 self._wait_until_healthy(bench, self._standing[1])
-        except Exception as trouble:  # whatever it is, the next example must not meet it
+        except Exception as trouble:  # whatever the error is, the next example must not meet it
             bench.explain(trouble)
             reason = f"{type(trouble).__name__}: {trouble}"
             tape.note(REPLACED_NOTE, {"reason": reason})
@@ -180,9 +178,9 @@ class Lab:
         return ""
 
     def clear(self, example: str) -> str:
-        """Delete an example's topics, so that later examples can be reproduced without it.
+        """Delete an example's topics, so that later examples can be reproduced without them.
 
-        Topics on a kept cluster stay. Returns the reason to replace the cluster; empty if the topics are gone.
+        A kept cluster keeps its topics. Returns the reason to replace the cluster; empty if the topics are gone.
         """
         if self._standing is None or self._standing[1].cluster in self.kept:
             return ""
@@ -193,11 +191,11 @@ class Lab:
         return ""
 
     def _wait_until_healthy(self, bench: Bench, standing: Standing) -> None:
-        """Wait for a healthy cluster. One with scripted voters is healthy once its controllers answer: electing a
-        leader is up to the check."""
+        """Wait for a healthy cluster. With scripted voters it is healthy once its controllers answer: electing a leader is up to
+        the check."""
 
         def lacking() -> list[str]:
-            """Return the parts of the cluster that do not run, or are not in sync."""
+            """Return the parts of the cluster that do not run or are not in sync."""
             return (
                 []
                 if standing.cluster.topology.scripted
@@ -267,7 +265,7 @@ class Lab:
         return Bench(tape, standing.column, cluster.topology.members(), LiveCluster(cluster), standing.clients)
 
     def shared_context(self, rig: Rig[Any, Any], standing: Standing) -> dict[str, Any]:
-        """Return a shared rig's data; its first use prepares it, on its own tape. Raises KitError."""
+        """Return the data of a shared rig. The first call prepares the rig, on its own tape. Raises KitError."""
         if rig.name not in standing.rigs:
             tape = self.tape(f"rig:{rig.name}", standing)
             bench = self.bench(tape, standing)
@@ -289,7 +287,7 @@ class Lab:
     def _end_rig(
         self, tape: LiveTape, column: Column, outcome: Literal["judged", "premise lost", "error"], detail: str = ""
     ) -> History:
-        """End the history of a rig's or cluster's preparation, judge it like any other, and file it under that name."""
+        """End the history of preparing a rig or cluster, judge it like any other, and record it under the rig's name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         facts = Facts(version=column.version, ranges=column.ranges)
         found, check = judged_on(facts, self.judges, history), tape.example.check
@@ -304,8 +302,8 @@ class Lab:
         return history
 
     def _give_up(self, bench: Bench, tape: LiveTape, error: Exception) -> str:
-        """Heal the cluster after a rig's preparation failed, or else drop it. Returns the error's message, with the
-        reason if the cluster was dropped."""
+        """Heal the cluster after preparing a rig failed, or else drop it. Returns the error's message, with the reason if the
+        cluster was dropped."""
         reason = self.heal(bench, tape, troubled=True)
         if reason:
             self.drop_cluster()
@@ -336,8 +334,8 @@ class Lab:
         )
 
     def bare_column(self, label: str) -> Column:
-        """Return the facts of a column whose cluster never came up: those of its image, without a cluster's declared
-        ranges."""
+        """Return the facts of a column whose cluster never booted: those of its image, without the version ranges that a cluster
+        declares."""
         return column_of(label, self.images[label], {}, self.settings)
 
     @property
@@ -354,7 +352,7 @@ class Lab:
         return self._ledgers.setdefault(label, Ledger())
 
     def usage(self, label: str) -> Usage:
-        """Return what this worker has used until now; its seconds are those on the column."""
+        """Return what this worker has used so far; the seconds are those on the column."""
         self._look()
         cpu = {KIT: time.process_time(), **self._meter.seconds}
         return Usage(spent=self.ledger(label).seconds_so_far(), cpu=cpu, boots=self._boots_done)
@@ -364,8 +362,8 @@ class Lab:
             self._meter.look(self._standing[1].cluster.cpu_times(), NODES)
 
     def close(self, ended_early: str = "") -> None:
-        """Close the cluster and the shards. If the run `ended_early`, the shards of all columns get this reason, even
-        if nothing ran there."""
+        """Close the cluster and the shards. If the run `ended_early`, each column's shard gets that reason, even if nothing ran
+        there."""
         for label in self.images if ended_early else ():
             self.shard(self.bare_column(label))
         if self._standing is not None:
@@ -377,8 +375,8 @@ class Lab:
 
 
 def note_not_ready(tape: LiveTape, error: NotReady) -> None:
-    """Record what a failed boot shows about the tested system: processes that ended by themselves, or controllers that
-    answer but never elect a leader. It shows nothing if the kit itself woke late meanwhile."""
+    """Record what a failed boot shows about the tested system: processes that ended by themselves, or controllers that answer but
+    never elect a leader. If the kit itself woke late meanwhile, it shows nothing."""
     for name, end in error.ends.items():
         tape.note_end(name, end)
     overdue = overdue_in(error)
@@ -400,8 +398,8 @@ def column_of(label: str, image: Image, ranges: dict[str, int], settings: Settin
 
 
 def digest_of(image: Image, settings: Settings) -> str:
-    """Return a column's identity, the same on every machine: a hash of its jars, the version as which they are judged,
-    and their configuration."""
+    """Return a column's identity, which is the same on every machine: a hash of its jars, the version it is judged as, and its
+    configuration."""
     made_of = [image.jars, image.version, image.kafka_opts, settings.configuration]
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 

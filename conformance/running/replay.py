@@ -19,7 +19,7 @@ from history.schema import decode
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Read a schedule. Raises ValueError for a file that is not a schedule, WrongSchema for one of another schema."""
+    """Read a schedule. Raises ValueError if the file is not a schedule, WrongSchema if it has another schema."""
     try:
         return decode(path.read_bytes(), Schedule, path)
     except (OSError, msgspec.DecodeError) as error:
@@ -27,7 +27,7 @@ def read_schedule(path: Path) -> Schedule:
 
 
 class ReplayRun(CheckRun):
-    """The replay of one schedule, several times, which reports how often the violation was seen again."""
+    """The replay of one schedule, several times, which reports how often the violation appeared again."""
 
     def __init__(self, check: AnyCheck, schedule: Schedule, lab: Lab, label: str) -> None:
         super().__init__(check, lab, label)
@@ -57,7 +57,7 @@ class ReplayRun(CheckRun):
         return ProbeRun(self._check, self.lab, self.label)
 
     def _topology(self, check: AnyMachine) -> Topology:
-        """Return the topology on which the schedule was recorded, or the machine's default if it no longer exists."""
+        """Return the topology on which the schedule was recorded, or the machine's default if that no longer exists."""
         named = (one for one in check.topologies if one.name == self._schedule.topology)
         return next(named, check.topology)
 

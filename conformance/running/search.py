@@ -1,4 +1,4 @@
-"""A worker's use of remaining time: the checks of the rarest cases, one after the other."""
+"""A worker's use of its remaining time: it runs the checks of the rarest cases, one after the other."""
 
 import time
 from collections import Counter
@@ -17,13 +17,13 @@ from history.observations import Observation
 from history.shards import read_shards
 
 MIN_SECONDS = 30.0
-"""Seconds. With less time another round is not worth it, since it may have to boot a cluster."""
+"""The minimum number of seconds for another round, which may have to boot a cluster."""
 SLICE = 120.0
-"""Seconds that a machine runs before the rarest cases are determined again."""
+"""Seconds for which a machine runs before the rarest cases are determined again."""
 
 
 class Search:
-    """One worker's search for the rarest cases of one column. Parallel workers take different cases, by their
+    """One worker's search for the rarest cases of one column. Parallel workers take different cases, depending on their
     `part`."""
 
     def __init__(self, lab: Lab, label: str, checks: Sequence[AnyCheck], part: int) -> None:
@@ -56,7 +56,7 @@ class Search:
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
     def _run_of(self, rare: Rare) -> CheckRun:
-        """Return a further run of a check with another seed: rounds and parts are numbered on from the planned ones."""
+        """Return another run of a check with a new seed: rounds and parts are numbered after the planned ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part
         if isinstance(check, MachineCheck):

@@ -1,4 +1,4 @@
-"""A session of checks, in the controller and in its workers."""
+"""A session of checks, in pytest's controller and in its workers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ ALL_MACHINES = "all"
 
 
 class ConformanceSession:
-    """The settings, run and images of one pytest process. The controller begins and ends it, workers join."""
+    """The settings, run and images of one pytest process. The controller begins and ends the session; workers join it."""
 
     def __init__(self, settings: Settings, run: Run, images: dict[str, Image], worker: str, workers: int = 1) -> None:
         self.settings = settings
@@ -84,8 +84,7 @@ class ConformanceSession:
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
-        """Read the settings, sweep what dead runs left, and obtain the images. Ends pytest with 2 or 3 if that
-        fails."""
+        """Read the settings, sweep what dead runs left behind, and obtain the images. Ends pytest with 2 or 3 on failure."""
         settings, wanted = _read_settings(config)
         settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         try:
@@ -129,7 +128,7 @@ class ConformanceSession:
 
     @property
     def place(self) -> tuple[Path, str]:
-        """The directory of this run's output, and the run's id in file names."""
+        """The output directory of this run, and the run's id in file names."""
         return self.settings.out_dir, self.run.id
 
     @property
@@ -164,13 +163,13 @@ class ConformanceSession:
 
     @property
     def lasts(self) -> float:
-        """Seconds within which some check must finish: the run's time or, if longer, that of a schedule's replays,
-        which are one check."""
+        """Seconds in which some check must finish: the time of the run, or that of a schedule's replays if it is longer, since
+        these are one check."""
         return max(self.seconds, REPLAYS * REPLAY_TIMEOUT if self._replay is not None else 0.0)
 
     @property
     def searches(self) -> int:
-        """The number of workers that search for the rarest cases at the end. If only machines run, they use all the
+        """The number of workers that search for the rarest cases at the end; 0 if only machines run, since they use all the
         time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
 
@@ -184,7 +183,7 @@ class ConformanceSession:
         return _in_order(self.settings, items, self.workers)
 
     def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
-        """Run a check, or one of a machine's parts, on one column."""
+        """Run a check, or one part of a machine, on one column."""
         run = self._run_of(check, work)
         self.lab.progress.note_check(work.label, check.id)
         self._do_timed(work, lambda: run.run(self.lab.allowance(work)))
@@ -215,7 +214,7 @@ class ConformanceSession:
     def finish(self, exitstatus: int, hung: str = "") -> int:
         """Take everything down; the controller also sweeps the run and judges it. Returns the exit code.
 
-        `hung` is why the watchdog ended the run, if it did.
+        `hung` is why the watchdog ended the run, or empty.
         """
         early = "" if self.worker != "master" else _early_end(exitstatus, hung)
         if self._lab is not None or early:
@@ -226,7 +225,7 @@ class ConformanceSession:
             self.run.end(ensure(install=False))
         shards = list(read_shards(self.settings.out_dir / "shards", self.run.id))
         self._cells = judge_shards(shards, run=self.run.id)
-        # One schedule, run again and again, is not expected to reach anything else.
+        # The replays of one schedule are not expected to reach anything else.
         reached_lines = (
             [] if self._replay is not None else statistics_lines(totals_by_check(shards, self.run.id), every_check())
         )
@@ -245,22 +244,22 @@ class ConformanceSession:
         return exit_code(exitstatus, self._cells, self._known)
 
     def summary(self) -> list[str]:
-        """Return the end of the terminal output.
+        """Return the end of the terminal output:
 
-        The coverage of machines and schedules, the verdicts, the use of time, the checks that time cut off, and the
-        clusters kept on the engine.
+        the coverage of machines and schedules, the verdicts, the use of time, the checks that ran out of time, and the clusters
+        kept on the engine.
         """
         return self._lines + kept_of(self.run.id)
 
 
 LONGEST_VALUE = 24
-"""The most characters of a setting's value in a column's name."""
+"""The maximum length of a setting's value in a column's name."""
 REPLAY_TIMEOUT = 300.0
 """Seconds for a replay, including several waits for a cluster that does not become healthy again."""
 
 
 class Listing:
-    """The names of items that would run: `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
+    """The names of items that would run. `--collect-only` touches no engine. Ends pytest with 2 as a run would."""
 
     def __init__(self, config: pytest.Config) -> None:
         settings, wanted = _read_settings(config)
@@ -291,7 +290,7 @@ class Listing:
         self._turns = forecast(planned, plan, self._workers)
 
     def forecast_lines(self, *, verbose: bool) -> Iterator[str]:
-        """Yield how long the items would take; if `verbose` also when each of them would begin, and on which worker."""
+        """Yield how long the items would take; with `verbose` also when and on which worker each would begin."""
         yield from plan_lines(self._turns) if verbose else ()
         yield from sum_lines(self._turns, self._workers) if self._turns else ()
 
@@ -303,13 +302,13 @@ def _in_order(settings: Settings, items: Sequence[SomePlanned], workers: int) ->
 
 
 def _workers_of(config: pytest.Config) -> int:
-    """Return the number of workers in pytest's options; with none, the checks run in one process."""
+    """Return the number of workers in pytest's options; without any, the checks run in one process."""
     asked = config.getoption("numprocesses", None)
     return workers() if asked in ("auto", "logical") else max(1, int(asked or 1))
 
 
 def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
-    """Combine the codes of pytest and the verdicts: 130, 2, 1, 3 or 0 (README, exit codes)."""
+    """Combine pytest's exit code and the verdicts: 130, 2, 1, 3 or 0 (README, exit codes)."""
     verdicts = {cell.verdict for cell in cells}
     return exit_code_of(
         interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
@@ -341,24 +340,24 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """True if the command line names whole folders or nothing, but no single file or check."""
+    """True if the command line has only whole folders or nothing, but no single file or check."""
     return all(Path(argument).is_dir() for argument in config.args)
 
 
 def _estimates() -> dict[str, float]:
-    """Return what each check takes if it was never measured."""
+    """Return the estimated seconds of each check that was never measured."""
     return {id: estimate_of(check) for id, check in every_check().items()}
 
 
 def _early_end(exitstatus: int, hung: str) -> str:
-    """Return why a run ended before its work was done, as in `history.shards.Footer`; empty if it did not."""
+    """Return why a run ended before its work was done, for `history.shards.Footer`; empty if it did not."""
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         return "interrupted"
     return "hung" if hung else ""
 
 
 def _column_label(name: str, settings: Settings) -> str:
-    """Return a column's name with its configuration: features, then settings."""
+    """Return a column's name, followed by its configuration: features, then settings."""
     configured = (*sorted(settings.features.items()), *sorted(settings.properties.items()))
     return name + "".join(f"+{key}={value[:LONGEST_VALUE]}" for key, value in configured)
 
@@ -373,9 +372,9 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
 
 
 def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
-    """True if the check is to run: it is the schedule's, or it is a check of a selected row and fits the profile's time.
+    """True if the check runs: it is the schedule's, or it is a check of a selected row and fits the profile's time.
 
-    A machine that is chosen by name is one of each row that its histories show.
+    Selecting a machine by name selects it as a check of each row that its histories show.
     """
     if replay is not None:
         return check.id == replay.check
@@ -396,12 +395,12 @@ def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
 
 
 def machine_name(check: AnyMachine) -> str:
-    """Return a machine's name for users, that of its folder: `log` for `machines.log.LogMachine`."""
+    """Return a machine's name for users, which is its folder: `log` for `machines.log.LogMachine`."""
     return check.id.split(".")[-2]
 
 
 def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
-    """Raise ValueError for a name that is no machine's."""
+    """Raise ValueError for a name that no machine has."""
     known = [ALL_MACHINES, *map(machine_name, all_machines().values())]
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
@@ -410,7 +409,7 @@ def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
 def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
     """Return the number of parts in which a check runs; a schedule is replayed by one worker.
 
-    If only machines run, they share a column's `workers`: each part has one from beginning to end.
+    If only machines run, they share a column's `workers`: each part has a worker from beginning to end.
     """
     if replay is not None or not isinstance(check, MachineCheck):
         return 1
@@ -421,13 +420,13 @@ def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, w
 
 
 def _versions_to_run(settings: Settings) -> tuple[str, ...]:
-    """Return the released versions to run: those named, or the newest if neither version, image nor home is named."""
+    """Return the released versions to run: the given ones, or the newest if neither version, image nor home is given."""
     own = settings.images or settings.homes
     return select_versions(settings.versions or [newest_version()]) if settings.versions or not own else ()
 
 
 def _refuse_empty_globs(settings: Settings) -> None:
-    """Refuse a glob that matches no row, or only rows without a check, since it would look green."""
+    """Raise an error for a glob that matches no row, or only rows without a check, since the run would look green."""
     rows = {row.id for row in shipped_rows().matching(settings.requirements)}
     asked = " ".join(settings.requirements)
     if not rows:

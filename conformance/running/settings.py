@@ -1,4 +1,4 @@
-"""The user's options: each one is also an ini value and an environment variable."""
+"""The user's options. Each is an option of pytest, an ini value and an environment variable."""
 
 import os
 import re
@@ -26,7 +26,7 @@ LIBS_HELP = "the folder with the jars inside an image; default: /opt/kafka/libs;
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a run: plain data, passed unchanged from the controller to workers."""
+    """The settings of a run: plain data, passed unchanged from the controller to the workers."""
 
     versions: list[str]
     images: list[str] = []
@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     minutes: float = 0.0
     requirements: list[str] = []
     all_that_see_it: bool = False
-    """True if every check runs whose history may show a selected row, and not the row's own checks alone."""
+    """True if every check runs whose history may show a selected row, not only the row's own checks."""
     out: str = "out"
     machines: list[str] = []
     beginning: str = ""
@@ -53,29 +53,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = True
     """True if the whole profile runs, not named files or checks."""
     began: float = 0.0
-    """The time at which the run began, in seconds since the epoch; 0 if it begins with its first check."""
+    """The time when the run began, in seconds since the epoch; 0 if it begins with its first check."""
     selections: dict[str, list[str]] = {}
     """The options that select each column, by its label; known once the images are."""
 
     @property
     def is_timed(self) -> bool:
-        """True if there is a clock; without one all work is done, however long it takes."""
+        """True if there is a clock. Without one all work is done, however long it takes."""
         return bool(self.minutes or MINUTES[self.profile])
 
     @property
     def is_whole_profile(self) -> bool:
-        """True if all checks of the profile run, and not those of some rows, machines, files or a schedule."""
+        """True if all checks of the profile run, without restriction to rows, machines, files or a schedule."""
         return self.whole and not (self.requirements or self.machines or self.replay)
 
     @property
     def fills_its_time(self) -> bool:
-        """True if time left by the floors is used up: in a run of a whole profile, or if minutes were given."""
+        """True if the time that the floors leave is used up: in a run of a whole profile, or if minutes are given."""
         is_whole = self.whole and not self.requirements
         return self.is_timed and not self.replay and (is_whole or self.minutes > 0)
 
     @property
     def configuration(self) -> list[str]:
-        """The options that configure every column alike."""
+        """The options that configure all columns alike."""
         features = (("--feature", f"{name}={level}") for name, level in sorted(self.features.items()))
         properties = (("--server-property", f"{name}={value}") for name, value in sorted(self.properties.items()))
         return [word for option in (*features, *properties) for word in option]
@@ -210,13 +210,12 @@ def _split_list(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _split_paths(value: str | Sequence[str] | None) -> list[str]:
-    """Return an option's paths. Paths may have blanks and commas: an environment variable separates them as PATH
-    does."""
+    """Return an option's paths. Paths may contain blanks and commas, so an environment variable separates them as PATH does."""
     return value.split(os.pathsep) if isinstance(value, str) and value else list(value or ())
 
 
 def _split_lines(value: str | Sequence[str] | None) -> list[str]:
-    """Return an option's values. Values may have blanks and commas: an environment variable has one per line."""
+    """Return an option's values. Values may contain blanks and commas, so an environment variable has one per line."""
     return value.splitlines() if isinstance(value, str) else list(value or ())
 
 

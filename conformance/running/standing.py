@@ -1,4 +1,4 @@
-"""A running cluster, everything that one worker's checks share on it, and its condition after an example."""
+"""A running cluster, with everything that one worker's checks share on it, and its condition after an example."""
 
 from typing import Any
 
@@ -12,14 +12,15 @@ from fixtures.wire import NodeClient
 from history.shards import Column
 
 HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT = 150.0, 30.0
-"""Seconds to heal a cluster after an example, normally and once the check's time is up. After that it is replaced."""
+"""Seconds for healing a cluster after an example, normally and once the check's time is up. After that the cluster is
+replaced."""
 
 REPLACED_NOTE = "the cluster was replaced"
-"""The note in the history of the example after which a cluster was given up; its data has the reason."""
+"""The note in the history of the example after which a cluster was given up. The note's data has the reason."""
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, its column, the data of its shared rigs, and their earlier examples."""
+    """A running cluster, with its column, the data of its shared rigs, and the earlier examples of each."""
 
     cluster: KRaftCluster
     watch: Watch
@@ -30,5 +31,5 @@ class Standing(msgspec.Struct, kw_only=True):
 
 
 def with_reason(detail: str, replaced: str) -> str:
-    """Return an example's outcome, with the reason if the cluster was replaced after it."""
+    """Return an example's outcome, followed by the reason if the cluster was replaced after it."""
     return "\n".join(filter(None, [detail, f"{REPLACED_NOTE}: {replaced}" if replaced else ""]))

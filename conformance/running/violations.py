@@ -1,4 +1,4 @@
-"""Exceptions for broken rows: one class per row, so that two rows broken in one place stay distinct."""
+"""Exceptions for broken rows, one class per row, so that Hypothesis keeps two rows broken in one place apart."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -11,7 +11,7 @@ from history.shards import ObservationLine
 
 
 class Breach(msgspec.Struct, frozen=True, order=True):
-    """One way to break a row: another anomaly (`label`) or case of the same row counts as another bug."""
+    """One way to break a row. Another anomaly (`label`) or case of the same row counts as another bug."""
 
     requirement: str
     label: str
@@ -27,7 +27,7 @@ def breach_of(observation: Observation) -> Breach:
 
 
 def breaks_its_row(observation: Observation | ObservationLine) -> bool:
-    """True if the observation is a violation. One of a recorded-only row shows a value and breaks nothing."""
+    """True if the observation is a violation. An observation of a recorded-only row shows a value and breaks nothing."""
     return observation.result == "violated" and shipped_rows().judges(observation.requirement)
 
 
@@ -40,7 +40,7 @@ def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
 
 
 class RequirementViolated(AssertionError):
-    """The base of all rows' exceptions."""
+    """The base class of all rows' exceptions."""
 
 
 @cache
@@ -50,7 +50,7 @@ def violation_class(row: str) -> type[RequirementViolated]:
 
 
 def violation_of(violations: Sequence[Observation]) -> Exception:
-    """Return the broken row's exception, or a group of them if several rows are broken."""
+    """Return the exception of the broken row, or an exception group if several rows are broken."""
     by_row = {o.requirement: o for o in reversed(violations)}
     errors = [violation_class(row)(f"{row} violated, case {o.case}: {o.detail}") for row, o in sorted(by_row.items())]
     return errors[0] if len(errors) == 1 else ExceptionGroup("several rows are violated", errors)

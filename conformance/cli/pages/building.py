@@ -31,8 +31,8 @@ class _Warnings(logging.Handler):
 
 
 def build_site(root: Path, out: Path) -> Path:
-    """Build the site and return its first page. Raises KitError with the first warning (a dead link, an unlisted page),
-    and for a finding that is unusable or whose pages are outdated."""
+    """Build the site and return its first page. Raises KitError with the first warning (a dead link, an unlisted page), and for a
+    finding that is unusable or whose pages are outdated."""
     _require_findings(root)
     _quiet_theme()
     with _collect_warnings() as warnings:

@@ -19,12 +19,12 @@ LEVELS = {
 
 
 def page_of(kip: int) -> str:
-    """Return the path of a KIP's page; 0 means the general laws."""
+    """Return the path of a KIP's page; 0 stands for the general laws."""
     return f"{FOLDER}/kip-{kip}.md" if kip else f"{FOLDER}/general-laws.md"
 
 
 def catalogue_pages() -> Iterator[tuple[str, str]]:
-    """Yield path and text of each KIP's page, and of the list of all."""
+    """Yield path and text of each KIP's page, and of the page that lists them."""
     checks = {row: len(of_row) for row, of_row in checks_by_row().items()}
     families = [(kip, list(rows)) for kip, rows in groupby(sorted(shipped_rows(), key=_by_kip), _by_kip)]
     yield f"{FOLDER}/index.md", "\n".join(_index(families, checks)) + "\n"
@@ -77,7 +77,7 @@ def _checks_in_words(checks: int, own: Sequence[str]) -> str:
 
 
 def _own_checks() -> dict[str, list[str]]:
-    """Return the checks written for each row, without those whose histories also show it."""
+    """Return the checks written for each row, without those that just see it in their histories."""
     found: dict[str, list[str]] = {}
     for check in every_check().values():
         for row in getattr(check, "own_rows", ()):
@@ -86,7 +86,7 @@ def _own_checks() -> dict[str, list[str]]:
 
 
 def _applies(versions: Sequence[str], needs: Sequence[str]) -> str:
-    """Return the versions and levels of a row or case; a dash for a case that has its row's."""
+    """Return the versions and levels of a row or case; a dash for a case with those of its row."""
     return ", ".join(f"`{text}`" for text in [*versions, *needs]) or "–"
 
 

@@ -23,7 +23,7 @@ OWN = {
     "TRACK_RECORD.md": "project/track-record.md",
     "benchmarks/README.md": "project/benchmarks.md",
 }
-"""Pages at the root of the repository, and where they are in the site."""
+"""Pages at the root of the repository, with their places in the site."""
 FINDINGS = "findings"
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s:#]+)((?:#[^)\s]*)?)\)")
 
@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: F
 
 
 def move_links(markdown: str, path: str, pages: set[str]) -> str:
-    """Return the text with the repository's links as the site's; links to files that the site lacks keep only their
+    """Return the text with the repository's links turned into the site's; links to files that the site lacks keep only their
     text."""
     folder = posixpath.dirname(_in_repository(path))
 

@@ -10,7 +10,7 @@ from conformance.running.settings import OPTIONS
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, EXIT_WRONG_USE
 
 PASSING = ("miniature", "pytest", "tests")
-"""Commands that pass their words to a program with its own help."""
+"""Commands that pass their words on to a program with its own help."""
 EXITS = {
     EXIT_SATISFIED: "nothing violated and something satisfied",
     EXIT_VIOLATED: "a requirement is violated; with `--baseline`: newly; for a command that compares: something differs",
@@ -81,5 +81,5 @@ def _paragraphs(command: click.Command) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text for a table cell outside of code, where a bar would end the cell and a bracket begin a tag."""
+    """Escape a text for a table cell outside of code, where a bar would end the cell and a bracket begin a tag."""
     return text.replace("|", "\\|").replace("<", "&lt;")

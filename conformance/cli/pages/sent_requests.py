@@ -14,8 +14,8 @@ from history.store import read_histories
 
 STORED = Path(__file__).parents[3] / "tests" / "stored"
 COMMON = 0.25
-"""The share of checks above which a request counts as part of every set-up: then only its name in a row's text links it
-to the row."""
+"""The share of checks above which a request counts as part of every set-up. Such a request is linked to a row only if the row's
+text names it."""
 ABOUT = """\
 Which rows may a change touch? Left is a place in Kafka's source; right are the groups of rows whose checks send the
 requests that reach it, as globs for `--requirement`, with the number of these rows. Made from the requests in stored
@@ -61,7 +61,7 @@ def requests_page() -> str:
 
 
 def sent_by_checks() -> dict[str, set[str]]:
-    """Return the requests that each check sends, as its stored examples have them."""
+    """Return the requests that each check sends, according to its stored examples."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in sorted(STORED.glob("*.jsonl.zst")):
         for history in read_histories(path):
@@ -76,8 +76,8 @@ def request_name(op: str) -> str:
 
 
 def rows_by_request(sent: Mapping[str, set[str]]) -> dict[str, list[Requirement]]:
-    """Return the rows about each request: a check written for the row sends it, and either it is no common part of
-    set-ups or the row's own text names it."""
+    """Return the rows about each request: those with a check of their own that sends it, if it is not part of every set-up or the
+    row's text names it."""
     checks = {
         row: [check.id for check in every_check().values() if row in getattr(check, "own_rows", ())] for row in _ids()
     }
@@ -116,7 +116,7 @@ def _lines(rows: Mapping[str, Sequence[Requirement]]) -> Iterator[str]:
 
 
 def _groups(of_requests: Iterable[Sequence[Requirement]]) -> list[tuple[str, int]]:
-    """Return globs over row ids with the number of these rows, most first, without groups of few."""
+    """Return globs over row ids with their numbers of rows, the largest first, without small groups."""
     rows = {row.id for of_one in of_requests for row in of_one}
     counts = Counter(f"{row.rpartition('-')[0]}-*" for row in rows if not row.endswith("-L"))
     return [(group, count) for group, count in sorted(counts.items(), key=_most_first) if count >= FEW]

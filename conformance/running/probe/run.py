@@ -32,8 +32,7 @@ ROUNDS = 3
 
 
 class ProbeRun(CheckRun):
-    """One probe on one column: rounds until its cases reach their floors, or one `further` round for the `rarest`
-    case."""
+    """One probe on one column: rounds until its cases reach their floors, or one `further` round for the `rarest` case."""
 
     def __init__(self, check: Check, lab: Lab, label: str, *, further: int = 0, rarest: str = "") -> None:
         super().__init__(check, lab, label, further=bool(further))
@@ -68,13 +67,13 @@ class ProbeRun(CheckRun):
                     break
 
     def _time_is_up(self) -> bool:
-        """True if no further example may begin; checked between examples, since those of a schedule take minutes in
-        total."""
+        """True if no further example may begin. Checked between examples, since the examples of a schedule take minutes
+        together."""
         self.cut_off = self.cut_off or self.is_over
         return self.cut_off
 
     def cases(self, column: Column) -> list[str]:
-        """Return the cases to run: one empty name for a probe that names its cases itself, none if no row applies."""
+        """Return the cases to run: a single empty name for a probe that names its own cases, none if no row applies."""
         facts = Facts(version=column.version, ranges=column.ranges)
         if not (applicable := self._own_rows(facts)):
             return []
@@ -86,8 +85,7 @@ class ProbeRun(CheckRun):
         return [case for case in wanted if case in known]
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
-        """Return the rows that apply. Before there is a cluster, they are the version's, whatever levels the cluster
-        will have."""
+        """Return the rows that apply. Before a cluster exists, this depends on the version alone, not on its feature levels."""
         return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
     def _inputs_of(self, case: str, round: int) -> Iterator[dict[str, Any]]:
@@ -97,7 +95,7 @@ class ProbeRun(CheckRun):
         return iter(draw_inputs(self.check.strategies, number, self.check.examples))
 
     def _at_floor(self, case: str) -> bool:
-        """True if every case seen so far (of those in this round) has the observations that a probe's cell needs."""
+        """True if each case seen so far (or each of this round) has as many observations as a probe's cell needs."""
         # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped_rows()[id].kind == "scenario"]
         own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
@@ -105,8 +103,8 @@ class ProbeRun(CheckRun):
         return bool(seen) and all(_has_enough(row, case, found) for (row, case), found in seen.items())
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
-        """Run one example and file it, with evidence of each breach that is new or equals `shows`. Returns its folders
-        by breach."""
+        """Run and record one example, with evidence of each breach that is new or equals `shows`. Returns the evidence folders by
+        breach."""
         began = time.monotonic()
         standing = self.standing_cluster()
         rig = self.check.rig
@@ -151,7 +149,7 @@ class ProbeRun(CheckRun):
         return broken
 
     def _investigate(self) -> None:
-        """Shrink the inputs of each breach after the floors are met. A failed try neither counts nor ends the probe."""
+        """Shrink the inputs of each breach once the floors are met. A failed attempt neither counts nor ends the probe."""
         self._investigating = True
         for breach, broken in list(self._broken.items()):
             ends = min(self.ends, time.monotonic() + INPUT_SHRINKING[self.lab.settings.profile])
@@ -161,7 +159,7 @@ class ProbeRun(CheckRun):
 
     def _reproduce(self, breach: Breach, broken: BrokenInputs, ends: float) -> None:
         def attempt(inputs: Inputs, *, wanted: bool) -> Attempted:
-            """Run one example to reproduce a breach, with evidence if that is wanted."""
+            """Run one example to reproduce a breach, with evidence if it is wanted."""
             found = self.example(broken.case, inputs, breach if wanted else None)
             return Attempted(shown=breach in found, evidence=found.get(breach, ""))
 
@@ -170,10 +168,10 @@ class ProbeRun(CheckRun):
 
 
 def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
-    """Return how an example ended. A cluster that did not become healthy is an error, unless the history blames the
+    """Return how an example ended. A cluster that did not become healthy is an error of the kit, unless the history blames the
     tested system.
 
-    An earlier error stays one, unless a process had ended by itself, which may show only when the cluster is healed.
+    An earlier error remains one, unless a process had ended by itself, which may show only when the cluster is healed.
     """
     if outcome == "error":
         return "premise lost" if ended_by_itself(history) else "error"
@@ -186,7 +184,7 @@ def _has_enough(id: str, case: str, found: list[Observation]) -> bool:
         return True
     floor = floor_of(row, case)
     filling = [one for one in found if may_fill(row, case, calm=one.calm)]
-    # More rounds of a check that disturbs nothing would not help.
+    # Further rounds of a check that disturbs nothing would not help.
     counted = filling or found
     shaped = {shaping(one.inputs, row.incidental) for one in counted}
     situations = {(one.example, one.situation) for one in filling}
@@ -195,7 +193,7 @@ def _has_enough(id: str, case: str, found: list[Observation]) -> bool:
 
 
 def draw_inputs(strategies: Mapping[str, st.SearchStrategy[Any]], number: int, count: int) -> list[dict[str, Any]]:
-    """Draw `count` inputs as different as the strategies allow: Hypothesis does not repeat itself within a run."""
+    """Draw `count` inputs that differ as much as the strategies allow: within a run Hypothesis does not repeat itself."""
     drawn: dict[str, dict[str, Any]] = {}
 
     @seed(number)

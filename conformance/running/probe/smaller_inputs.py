@@ -1,4 +1,4 @@
-"""Shrinking a violated probe's drawn inputs: numbers towards the minimum, sampled values towards the first."""
+"""Shrinking the drawn inputs of a violated probe: numbers towards the minimum, sampled values towards the first."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt: whether the example showed the breach, and its evidence if wanted."""
+    """The result of an attempt: whether the example showed the breach, and its evidence if that was wanted."""
 
     shown: bool
     evidence: str = ""
@@ -38,7 +38,7 @@ class TryInputs(Protocol):
 
 
 class Smallest(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest inputs that showed a breach, how often they did, and their evidence."""
+    """The smallest inputs that showed a breach, with their evidence; `seen` of `tries` replays showed it."""
 
     inputs: Inputs
     evidence: str
@@ -70,7 +70,7 @@ def shrink_inputs(
 
 
 def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
-    """Replay the inputs. The evidence is the first replay's that shows the breach, else the first example's."""
+    """Replay the inputs, and return the evidence of the first replay that shows the breach, else that of the first example."""
     seen = tries = 0
     evidence = ""
     while tries < REPLAYS and (not tries or time.monotonic() < ends):
@@ -92,8 +92,8 @@ def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
 
 
 def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool], left: Callable[[], bool]) -> Inputs:
-    """Find the smallest inputs that still show the breach, while time is `left`: all at their minimum, then one by
-    one."""
+    """Return the smallest inputs that still show the breach, searching while time is `left`: first with all at their minimum,
+    then one by one."""
     if inputs == least or not left():
         return inputs
     if shows(least):
@@ -107,8 +107,8 @@ def find_smallest(inputs: Inputs, least: Inputs, shows: Callable[[Inputs], bool]
 def _shrink_input(
     inputs: Inputs, name: str, least: Any, shows: Callable[[Inputs], bool], left: Callable[[], bool]
 ) -> Inputs:
-    """Make one input smaller: its minimum if that shows the breach, or else, for a number, the smallest value found by
-    bisection."""
+    """Make one input smaller: its minimum if that shows the breach, else, for a number, the smallest value that bisection
+    finds."""
     value = inputs[name]
     if value == least or not left():
         return inputs

@@ -1,6 +1,6 @@
 """The current activity of each worker, for display: one small file per worker, replaced as a whole at each change.
 
-It is next to the shards but never part of them, and nothing is judged by it.
+The files are next to the shards but not part of them; verdicts never depend on them.
 """
 
 import os
@@ -18,7 +18,7 @@ from history.observations import Observation
 
 
 class SoFar(msgspec.Struct, kw_only=True):
-    """One column's progress: `done` checks `of` all workers' total, and violations by row."""
+    """The progress of one column: `done` of `of` checks, observations, and violations by row."""
 
     done: int = 0
     of: int = 0
@@ -27,7 +27,7 @@ class SoFar(msgspec.Struct, kw_only=True):
 
 
 class Doing(msgspec.Struct, kw_only=True):
-    """One worker: its current check, since when (seconds since the epoch), and its contribution to each column."""
+    """The progress of one worker: its current check, when that began (seconds since the epoch), and its results by column."""
 
     run: str
     worker: str
@@ -39,7 +39,7 @@ class Doing(msgspec.Struct, kw_only=True):
 
 
 class Progress:
-    """The file in which a worker shows its progress. Errors never end a run: once it cannot be written, it stays as it
+    """The file in which a worker reports its progress. An error never ends the run: if the file cannot be written, it stays as it
     is."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
@@ -48,10 +48,10 @@ class Progress:
         self._draft = self._path.with_suffix(".draft")
         self._open: Counter[str] = Counter()
         self._gave_up = False
-        self._lock = threading.RLock()  # a tape may be used from several threads
+        self._lock = threading.RLock()  # threads may share a tape
 
     def expects(self, checks: Mapping[str, int]) -> None:
-        """Note the number of checks that all workers together will run, by column."""
+        """Note how many checks all workers together will run, by column."""
         for label, count in checks.items():
             self._column(label).of = count
         self._write()
@@ -110,7 +110,7 @@ class Progress:
 
 
 class ColumnProgress(msgspec.Struct, kw_only=True):
-    """One column's progress over all workers: the sums, and the workers now on it."""
+    """The progress of one column over all workers: the sums, and the workers that run it now."""
 
     label: str
     so_far: SoFar
@@ -118,7 +118,7 @@ class ColumnProgress(msgspec.Struct, kw_only=True):
 
 
 def read_progress(out: Path, run: str) -> list[ColumnProgress]:
-    """Return each column's progress in one run, sorted by name; empty before its first worker has begun."""
+    """Return the progress of each column in a run, sorted by name; empty until the first worker has begun."""
     workers = [
         msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
     ]

@@ -1,4 +1,4 @@
-"""Writing a shard. Every line is flushed, so that a killed worker loses no observation."""
+"""Writing a shard. Each line is flushed, so that no observation is lost if the worker is killed."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class ShardWriter:
         self._write(Header(**self._base(), column=column, **header), "header")
 
     def observation(self, seen: Observation, **place: Any) -> None:
-        """Write an observation's line; `place` are the fields that it lacks."""
+        """Write an observation's line. `place` has the fields that the observation lacks."""
         self._write(ObservationLine.of(seen, **self._base(), **place), "observation")
 
     def example(self, **fields: Any) -> None:
@@ -45,7 +45,7 @@ class ShardWriter:
         self._write(ReplayLine(**self._base(), **fields), "replay")
 
     def close(self, spent: Mapping[str, float] | None = None, ended_early: str = "") -> None:
-        """Write the last line. `spent` are this worker's seconds on this column, by part."""
+        """Write the last line. `spent` has the worker's seconds on this column, by kind of work."""
         seconds = {part: round(count, 1) for part, count in sorted((spent or {}).items())}
         counts = dict(sorted(self._counts.items()))
         self._write(Footer(**self._base(), counts=counts, spent=seconds, ended_early=ended_early), "footer")

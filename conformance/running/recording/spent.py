@@ -1,4 +1,4 @@
-"""A run's time by purpose, one line per column."""
+"""How the workers spent their time in a run, one line per column."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ ORDER = ("boot", "prepare", "act", "wait", "judge")
 
 
 def seconds_spent(shards: Iterable[Shard]) -> dict[str, Counter[str]]:
-    """Return all workers' seconds by part of the work (`fixtures/spending.py`), for each column's label."""
+    """Return the seconds of all workers by kind of work (`fixtures/spending.py`), for each column's label."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for shard in shards:
         if shard.header is not None:

@@ -1,4 +1,4 @@
-"""Coverage of machines and schedules in a run: what they reached and what they never did, in a few lines per column."""
+"""The coverage of machines and schedules in a run: what they reached and what they never reached, in a few lines per column."""
 
 import re
 import textwrap
@@ -63,7 +63,7 @@ class CheckTotals:
 
     @property
     def troubles(self) -> Counter[str]:
-        """The reasons why examples ended early: their first lines, without names of the example's own topics."""
+        """The reasons why examples ended early: the first line of each, without the names of the example's topics."""
         errors = [e.detail.partition("\n")[0] for e in self.examples if e.outcome == "error"]
         return Counter(re.sub(r"-\d{6}-\d{6}-[\w-]+", "", line)[:100] for line in errors)
 
@@ -95,7 +95,7 @@ def _add_line(to: CheckTotals, line: ExampleLine | ObservationLine | CheckLine) 
 
 
 def statistics_lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mapping[str, AnyCheck]) -> list[str]:
-    """Return the lines about machines' coverage, then one per schedule; empty for a run of probes."""
+    """Return the lines about machines' coverage, and one line per schedule; empty for a run of probes."""
     reached: list[str] = []
     schedules: list[tuple[str, str, str]] = []
     for (id, label), one in found.items():
@@ -111,8 +111,7 @@ def statistics_lines(found: Mapping[tuple[str, str], CheckTotals], checks: Mappi
 
 
 def machine_lines(check: AnyMachine, label: str, one: CheckTotals) -> list[str]:
-    """Return how often a machine's steps, faults, premises and cases were reached, and the names of those never
-    reached."""
+    """Return how often a machine reached its steps, faults, premises and cases, and which of them it never reached."""
     ended = ", ".join(f"{n} {outcome}" for outcome, n in sorted(one.example_outcomes.items())) or "not run"
     head = (
         f"{check.id} on {label}: {len(one.examples)} examples ({ended}), {one.steps.total()} steps, {one.seconds:.0f} s"
@@ -152,7 +151,7 @@ def _count_texts(counts: Counter[str]) -> list[str]:
 
 
 def _fault_texts(one: CheckTotals) -> list[str]:
-    """Return the faults with the number of times witnessed, and injected or healed if that differs."""
+    """Return the faults with the number of times they were witnessed, and injected or healed if that number differs."""
     injected, witnessed, healed = (one.faults(phase) for phase in ("injected", "witnessed", "healed"))
     return [
         f"{name} {witnessed[name]}" + (f" of {count} injected" if count != witnessed[name] else "")
@@ -194,7 +193,7 @@ def schedule_line(check: Check, label: str, one: CheckTotals) -> str:
 
 
 def schedule_verdict(one: CheckTotals) -> str:
-    """Return a schedule's verdict, from its own observations and those of the invariants that judged its history."""
+    """Return a schedule's verdict, from its own observations and those of the judges of its history."""
     if rows := sorted({o.requirement for o in one.observations if breaks_its_row(o)}):
         return f"violated ({', '.join(rows)})"
     if "error" in one.outcomes:

@@ -1,4 +1,4 @@
-"""The checks that time cut off: how many, and a file with the arguments of pytest that run just those."""
+"""The checks that ran out of time: how many there are, and a file of pytest arguments that runs just these."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -10,9 +10,9 @@ from history.shards import CheckLine, Header, Shard
 
 
 def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], out: Path) -> list[str]:
-    """Return each column's number of checks that the clock cut off, and a command that runs only those.
+    """Return for each column the number of checks that ran out of time, and a command that runs only these.
 
-    The command reads the checks, one per line, from a file that is written to `out`.
+    The command reads the checks from a file that is written to `out`, one per line.
     """
     lines: list[str] = []
     for label, (header, ids) in sorted(_cut_off(shards).items()):
@@ -30,7 +30,7 @@ def unfinished_lines(shards: Iterable[Shard], checks: Mapping[str, AnyCheck], ou
 
 
 def _cut_off(shards: Iterable[Shard]) -> dict[str, tuple[Header, set[str]]]:
-    """Return the checks that never began or missed their floors for lack of time, by column's label."""
+    """Return the checks that never began or missed their floors because time ran out, by column label."""
     found: dict[str, tuple[Header, set[str]]] = {}
     for shard in shards:
         if shard.header is not None:

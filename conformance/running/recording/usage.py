@@ -1,4 +1,4 @@
-"""The usage of a worker's checks: seconds by part of the work, CPU seconds by cause, and boots."""
+"""The resources that a worker's checks used: seconds by kind of work, CPU seconds by cause, and boots."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,12 +8,13 @@ import msgspec
 from fixtures.cluster.cpu import CpuTime
 
 KIT, NODES, BOOTS, KERNEL = "kit", "nodes", "boots", "kernel"
-"""The causes of CPU time: the worker itself; a cluster's nodes, and their boots apart; the kernel's part in both of these."""
+"""The causes of CPU time: the worker itself; the cluster's nodes after their boot, and during it; and the kernel's share of all
+this."""
 NONE_YET = CpuTime(0.0, 0.0)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The seconds that were `spent`, by part; the CPU seconds, by cause; and the number of boots."""
+    """The seconds `spent` by kind of work, the CPU seconds by cause, and the number of boots."""
 
     spent: Mapping[str, float] = {}
     cpu: Mapping[str, float] = {}
@@ -34,14 +35,14 @@ def _difference(now: Mapping[str, float], before: Mapping[str, float]) -> dict[s
 
 
 class ClusterMeter:
-    """The CPU seconds of clusters, added up by cause. The seconds of a process after the last look before its end are lost."""
+    """A meter of clusters' CPU seconds, by cause. What a process uses between the last look and its end is not counted."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._last: dict[str, CpuTime] = {}
 
     def look(self, used: Mapping[str, CpuTime], cause: str) -> None:
-        """Count for `cause` what containers used since the last look; `used` is what each has used since it started."""
+        """Count for `cause` the CPU seconds since the last look. `used` has each container's seconds since it started."""
         for container, now in used.items():
             before = self._last.get(container, NONE_YET)
             if now.total < before.total:
