@@ -254,7 +254,7 @@ def as_json(storm: Storm) -> dict[str, object]:
 
 
 def storm_summary(storm: Storm) -> list[str]:
-    """Return the summary as text: the table, the reasons of skipped and failed cycles, and the totals."""
+    """Return the summary as text: the table, the reasons for skipped and failed cycles, and the totals."""
     lines = [
         "| fault | cycles | unwitnessed | no consequence | unhealed | error | skipped | to consequence | to heal |"
     ]

@@ -59,7 +59,7 @@ class Snapshots(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """Whether a file or directory existed before and after a change, and the content that was written to it, if any."""
+    """The existence of a file or directory before and after a change, and the content that was written to it, if any."""
 
     before: bool
     after: bool

@@ -136,7 +136,7 @@ def _count_excuses(check: Check, bench: Bench, excuses: Excuses) -> list[ExcuseC
 
 
 def _applicable_excuses(named: Excuses, facts: Facts) -> list[ExcuseCount]:
-    """Return the excuses of cases that apply, and the cases that were left out because they do not."""
+    """Return the excuses of applicable cases, and those left out because their cases do not apply."""
     own = [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(named.items())]
     kept = {id(one) for one in applicable_claims(own, facts)}
     return [one for one in own if id(one) in kept or one.excuse == INAPPLICABLE.name]

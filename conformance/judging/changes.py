@@ -1,7 +1,7 @@
-"""Changes that followed from a fault: of a partition's leader or ISR, of a coordinator, of the quorum's leader.
+"""Changes caused by a fault: of a partition's leader or ISR, of a coordinator, of the quorum's leader.
 
-An observation lived through a fault if that was witnessed on a node or link of its very subject, and the subject then changed
-there: its leader, coordinator or quorum leader is another one or a new process, or a replica left or joined the ISR.
+A fault counts for an observation if it was witnessed on a node or link of the observation's subject, and the subject then changed
+there: its leader, coordinator or quorum leader became another node or another process, or a replica left or joined the ISR.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,20 +14,20 @@ from history.subjects import Subject, subjects, subjects_of, topics_of
 
 
 class Change(NamedTuple):
-    """A change that an answer shows, and the nodes that lost or took a role by it."""
+    """A change that an answer shows, with the nodes that lost or took a role."""
 
     event: int
     nodes: frozenset[str]
 
 
 ChangedBy = Sequence[tuple[str, int]]
-"""Faults by name, each with the event of the first change that followed from it."""
+"""Faults by name, each with the event of the first change that it caused."""
 
 SERVED_BY_OTHERS: dict[str, frozenset[str]] = {
     "group": frozenset(("find_coordinator", "add_offsets_to_txn")),
     "transactional-id": frozenset(("find_coordinator", "produce", "txn_offset_commit")),
 }
-"""The requests that name a group or a transactional id, but go to other brokers than its coordinator."""
+"""Requests that name a group or a transactional id, but go to other brokers than its coordinator."""
 
 
 def is_calm(events: Iterable[AnyEvent]) -> bool:
@@ -36,9 +36,9 @@ def is_calm(events: Iterable[AnyEvent]) -> bool:
 
 
 def changed_by(timeline: Timeline, changes: Sequence[Change], partition: str = "", after: int = -1) -> ChangedBy:
-    """Return the witnessed faults that began after an event, each with the first change that followed from it.
+    """Return the witnessed faults that began after an event, each with the first change that it caused.
 
-    It shows while the fault is active, or within the time in which a cluster converges after that.
+    The change shows while the fault is active, or within the time in which a cluster converges afterwards.
     """
     mine = (fault for fault in timeline.witnessed if fault.began > after)
     found = ((fault.fault, _first_change(timeline, fault, changes, partition)) for fault in mine)
@@ -52,7 +52,7 @@ def _first_change(timeline: Timeline, fault: WitnessedFault, changes: Sequence[C
 
 
 class Lived:
-    """The faults that observations of one history lived through. `changed` are the changes of the partitions and the quorum."""
+    """The faults that count for the observations of one history. `changed` are the changes of the partitions and the quorum."""
 
     def __init__(self, history: History, timeline: Timeline, changed: Mapping[Subject, ChangedBy]) -> None:
         self._history, self._timeline, self._changed = history, timeline, changed
@@ -60,9 +60,9 @@ class Lived:
         self._subjects: dict[int, frozenset[Subject]] = {}
 
     def through(self, own: Collection[Subject], by: Sequence[int]) -> list[str]:
-        """Return the faults, by name, from which a change of a subject had followed by the last of these events.
+        """Return the names of the faults that had caused a change of a subject by the last of these events.
 
-        The subjects are `own`, and those of the events.
+        The subjects are those in `own` and those of the events.
         """
         about, last = {*own, *(subject for event in by for subject in self._subjects_of(event))}, max(by)
         return sorted({fault for one in about for fault, changed in self._changed_by(one) if changed <= last})
@@ -88,7 +88,7 @@ class Lived:
         return ()
 
     def _coordinator_changes(self, subject: Subject) -> Iterator[Change]:
-        """Yield the answers that come from another process than the last one that served the subject."""
+        """Yield the answers of another process than the last one that served the subject."""
         last = ("", -1)
         for call, answer in self._served_requests.get(subject, ()):
             if answer.value.get("error_code", 0) == 0:
@@ -99,7 +99,7 @@ class Lived:
 
     @cached_property
     def _served_requests(self) -> Mapping[Subject, Sequence[tuple[Call, Answer]]]:
-        """The requests that a coordinator served, with their answers, by the subject that they name."""
+        """The requests that a coordinator served, with their answers, by the subject in the request."""
         found: dict[Subject, list[tuple[Call, Answer]]] = {}
         for call, answer in self._history.answered_calls():
             if answer.outcome == "ok" and isinstance(answer.value, dict):

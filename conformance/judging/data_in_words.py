@@ -12,7 +12,7 @@ _QUORUM = ("__cluster_metadata", ["__cluster_metadata"])
 
 
 def api_name(op: str) -> str:
-    """Return the name of the API of a call, or the call's own if it is no request."""
+    """Return the name of a call's API, or the call's own name if it is no request."""
     kind = OPERATIONS.get(op)
     return kind.api if kind is not None and kind.api else op
 
@@ -31,7 +31,7 @@ def without_nothing(value: Any) -> Any:
 
 
 def _is_worth_saying(name: str, value: Any) -> bool:
-    """True if a field is worth saying: any error code is, but that of a whole response only if it is an error."""
+    """True if a field is worth showing. Error codes are, but that of a whole response only if it is an error."""
     if name in ERRORS:
         return value != 0 or name == "error_code"
     return value not in (None, "", [], {}, -1, *_QUORUM)

@@ -1,4 +1,4 @@
-"""Steps that the tested system owes within a bound: the row that promises each, and violations of it in a history."""
+"""Steps that the tested system owes within a bound: the row that promises each step, and its violations in a history."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from history.events import AnyEvent, Ended, Fault, History, Overdue
 
 
 class Owed(msgspec.Struct, frozen=True):
-    """The row and case that promise a step, and the row's bound in seconds. A wait shorter than the bound violates nothing."""
+    """The row and case that promise a step, and the row's bound in seconds. A wait shorter than the bound proves no violation."""
 
     row: str
     case: str
@@ -28,7 +28,7 @@ T = 30.0
 """The bound of the general laws, in seconds."""
 
 ANSWER_TIMEOUT = 10.0
-"""The shortest timeout of a request, in seconds, added to the time for which the request lets the node wait."""
+"""The shortest request timeout, in seconds. The time for which a request lets the node wait is added to it."""
 
 OWED: dict[Due, Owed] = {
     "step": Owed("GEN-21", "step", T),
@@ -62,8 +62,8 @@ DISK_REPLACED = "disk-replaced"
 HALTS = re.compile(
     "Shutdown broker because .*log dir|couldn.t communicate offline log dir|fatal fault(?s:.*)(KafkaStorage|IO)Exception"
 )
-"""Log lines of a process that halts because of a log directory: none is left, the metadata log's failed or cannot be written,
-or the failure could not be reported to the controllers."""
+"""Log lines of a process that halts because of a log directory: no directory is left, that of the metadata log failed or cannot
+be written, or the failure could not be reported to the controllers."""
 LEADS = Owed("GEN-08", "quorum", T)
 """The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
 STARTS = Owed("GEN-10", "start")
@@ -71,16 +71,16 @@ STARTS = Owed("GEN-10", "start")
 
 
 def hindrance(history: History) -> str:
-    """Return the row that the tested system broke, and how, if that kept the example from reaching its end.
+    """Return the row that the tested system broke, and how, if this kept the example from completing.
 
-    Empty if the history shows no breach, or if the kit or its host is to blame: the wait was shorter than the row's bound, or a
-    process was killed for lack of memory.
+    It is empty if the history shows no breach, or if the kit or its host is to blame: the wait was shorter than the row's bound,
+    or a process was killed for lack of memory.
     """
     return _reasons(history, (Overdue, Ended))
 
 
 def ended_by_itself(history: History) -> str:
-    """Return the processes that ended by themselves, in words, except those killed for lack of memory; empty if there are none.
+    """Describe the processes that ended by themselves, except those killed for lack of memory; empty if there are none.
 
     A process's end may be noticed long after a request failed because of it, so it explains earlier failures too.
     """
@@ -93,8 +93,8 @@ def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -
 
 
 def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
-    """True if the host or the kit is the reason: it killed a process for lack of memory, kept a node from answering, or waited
-    for less than the row's bound."""
+    """True if the host or the kit is to blame: it killed a process for lack of memory, kept a node from answering, or waited for
+    less than the row's bound."""
     if isinstance(event, Ended):
         return event.out_of_memory
     wait = FailedWait(history, event)
@@ -102,8 +102,8 @@ def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
 
 
 def _is_too_short(overdue: Overdue) -> bool:
-    """True if the wait was shorter than the row's bound, so that it shows nothing. False if the kit woke late, which has an
-    excuse of its own."""
+    """True if the wait was shorter than the row's bound, so that it shows nothing. False if the kit woke late, for which there is
+    a separate excuse."""
     return overdue.within < OWED[overdue.due].within and not is_starved(overdue.late, overdue.within)
 
 
@@ -120,7 +120,7 @@ def _reason(event: Overdue | Ended) -> str:
 
 
 class _Late(NamedTuple):
-    """A wait that exceeded its bound, its case, and the excuse for it, if any."""
+    """A wait that exceeded its bound, with its case and any excuse for it."""
 
     event: Overdue
     case: str
@@ -129,7 +129,7 @@ class _Late(NamedTuple):
 
 
 def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
-    """Return the waits that ended in vain and lasted at least as long as their row's bound."""
+    """Return the failed waits that lasted at least as long as their row's bound."""
     passed = [event for event in noted if isinstance(event, Overdue)]
     return [
         _Late(e, _case(history, e), _why_late(history, e), overdue_in_words(history, e))
@@ -139,7 +139,7 @@ def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
 
 
 def _case(history: History, overdue: Overdue) -> str:
-    """Return the case of the row. A leader has its own case if all brokers that may lead had their disks replaced."""
+    """Return the case of the row. A leader has a case of its own if all brokers that may lead had their disks replaced."""
     if overdue.due == "leader":
         replaced = _replaced_disks(history, overdue)
         left = candidates(history, overdue)
@@ -181,7 +181,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
 
 
 class _ProcessEnded(NamedTuple):
-    """A process that ended by itself, and the excuse for its end, if any."""
+    """A process that ended by itself, with any excuse for its end."""
 
     event: Ended
     excuse: Evidence | None
@@ -208,10 +208,10 @@ def _may_end(history: History, end: Ended) -> bool:
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
-    """True if a fault with these effects may end a process; `alone` if no other fault was active.
+    """True if a fault with these effects may end a process; `alone` means that no other fault was active.
 
-    A broker with other log directories halts only if those fail too, or if it cannot report the first failure to the
-    controllers. Either takes another fault.
+    A broker with other log directories halts only if those fail too, or if it cannot report the first failure to the controllers.
+    Either needs another fault.
     """
     if effects.fails_directory:
         return not alone
@@ -219,7 +219,7 @@ def _ends(effects: Effects, *, alone: bool) -> bool:
 
 
 def _is_over(history: History, fault: Fault, end: Ended) -> bool:
-    """True if the fault was healed, and the node had answered a later request, before the process ended."""
+    """True if the fault was healed, and the node answered a later request, before the process ended."""
     healed = (e.n for e in history.events[fault.n :] if isinstance(e, Fault) and _heals(e, fault))
     since = next(healed, end.n)
     answered = ((call.n, answer) for call, answer in history.answered_calls() if call.node == end.node)
@@ -239,13 +239,13 @@ def process_runs_on(ended: _ProcessEnded) -> Iterator[Claim]:
 
 
 def _fault_ends(_: History, noted: Sequence[AnyEvent]) -> Sequence[tuple[Fault, Fault]]:
-    """Pair each fault whose nodes were restarted or resumed with the phase by which they all were back in every ISR."""
+    """Pair each fault whose nodes were restarted or resumed with the phase at which they were all back in every ISR."""
     injected: dict[tuple[str, str], Fault] = {}
     found = []
     for event in noted:
         if isinstance(event, Fault) and event.phase == "inject" and _stops(event.effects):
             injected[event.fault, event.node] = event
-        # A rig's own start of a node is recorded as healed when the process runs, and measures nothing.
+        # The start of a node by a rig is recorded as healed when the process runs, and measures nothing.
         elif isinstance(event, Fault) and event.phase == "heal" and event.detail.keys() & {"seconds", "rounds"}:
             began = injected.pop((event.fault, event.node), None)
             found += [(began, event)] if began is not None else []
@@ -283,7 +283,7 @@ REACTIONS: dict[str, Due] = {
     "transaction coordinator": "coordinator",
     "active controller": "quorum",
 }
-"""The reaction that the cluster owes when it loses the node in a role, by role; a step for any other role."""
+"""The reaction that the cluster owes when it loses the node in a role, by role. A step for any other role has no entry."""
 
 
 class _Reaction(NamedTuple):
@@ -294,7 +294,7 @@ class _Reaction(NamedTuple):
 
 
 def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
-    """Return the reactions of the cluster that came in time. A missing reaction is not judged here, since it may not have been
+    """Return the reactions of the cluster that came in time. Missing reactions are not judged here, since they may not have been
     due."""
     injected: dict[str, Effects] = {}
     found = []
@@ -307,9 +307,8 @@ def _reactions(_: History, noted: Sequence[AnyEvent]) -> Sequence[_Reaction]:
 
 
 def _step_shown_by(event: Fault, effects: Effects) -> Due:
-    """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one:
-    a reassignment, which loses none, records the leader after it alone.
-    """
+    """Return the step that a reaction shows. It shows a new leader or coordinator only if another node replaced a lost one; a
+    reassignment, which loses none, only records the leader after it."""
     due = REACTIONS.get(event.role, "step")
     shown = event.detail.get(due if due in ("leader", "coordinator") else "", [])
     replaced = isinstance(shown, list) and len(set(shown)) == 2
@@ -341,7 +340,7 @@ def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]
 
 def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
     def successor_is_elected(event: Fault) -> Iterator[Claim]:
-        """Judge the election of a successor. A wait in vain counts only if it was as long as the row's bound."""
+        """Judge the election of a successor. A failed wait counts only if it lasted as long as the row's bound."""
         met, waited = event.detail.get("met"), event.detail.get("seconds", 0.0)
         if met and all(event.detail.get("controller", [None])):
             yield Finding(True, owed.case, (event.n,))
@@ -362,7 +361,7 @@ def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
 
 
 def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> Judge:
-    """Make a judge of due steps. It runs once all faults are healed: only then is it known that a step never came."""
+    """Make a judge of due steps. It runs once all faults are healed; before that, a step may still come."""
     return Judge(row, look, function, after_healing=True)
 
 

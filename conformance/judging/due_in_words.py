@@ -1,4 +1,4 @@
-"""Steps that never came and processes that ended, in words: with the fault before, and what the process logged last."""
+"""Descriptions of steps that never came and of processes that ended, with the fault before and the process's last log lines."""
 
 import re
 from collections.abc import Iterable
@@ -9,25 +9,25 @@ FATAL = re.compile("fatal fault|Shutdown broker because|FATAL")
 ERROR = re.compile(r"(?:\[[^]]*\] )?(?:ERROR|FATAL)\b")
 EXCEPTION = re.compile(r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error)\b")
 FRAME = re.compile(r"^\[[^]]*\] (?:ERROR|FATAL|WARN|INFO)? ?|\s\([\w.$]+\)$")
-"""The time and level before a log line's message, and the logger behind it."""
+"""The time and level before the message of a log line, and the logger behind it."""
 
 
 def overdue_in_words(history: History, event: Overdue) -> str:
-    """Return what the kit waited for in vain, for how long, after which fault, and what it saw at last."""
+    """Describe a failed wait: its condition, how long it lasted, the fault before it, and the last state seen."""
     what, *state = event.what.splitlines()
     text = f"the kit waited in vain for {what.removesuffix('. Last state:')}{_after(history, event.n)}"
     return f"{text}; at last: {' '.join(state)}" if state else text
 
 
 def end_in_words(history: History, event: Ended) -> str:
-    """Return which process ended by itself, after which fault, and what it logged at its end."""
+    """Describe a process that ended by itself: the fault before it, and its last log lines."""
     logged = _last_words(event.log)
     end = f"{event.node} ended by itself with exit code {event.exit_code}{_after(history, event.n, event.node)}"
     return f"{end}; it logged: {logged}" if logged else end
 
 
 def _after(history: History, n: int, node: str = "") -> str:
-    """Return the newest fault before an event, and whether it was healed; if a node is named, one that hit it."""
+    """Return the newest fault before an event, and whether it was healed. If a node is given, only faults that hit it count."""
     phases = (one for one in reversed(history.events[:n]) if isinstance(one, Fault) and one.phase in ("inject", "heal"))
     found = next((one for one in phases if not node or node in one.node.split(",")), None)
     if found is None:
@@ -37,7 +37,7 @@ def _after(history: History, n: int, node: str = "") -> str:
 
 
 def _last_words(log: str) -> str:
-    """Return the error with which a process ended, and the exception below it; its last line if it logged none."""
+    """Return the error with which a process ended and the exception below it, or else its last log line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     place = _last(n for n, line in enumerate(lines) if FATAL.search(line))
     place = place if place >= 0 else _last(n for n, line in enumerate(lines) if ERROR.match(line))

@@ -19,17 +19,17 @@ from conformance.judging.timeline import NEVER
 from history.events import History
 
 SentValues: TypeAlias = dict[str, dict[str, int]]
-"""How often each value was sent, by partition and value."""
+"""The number of times that each value was sent, by partition and value."""
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """The part of `history.events.Example` that earlier examples on a shared rig determine, in fields of the same names."""
+    """The fields of `history.events.Example` that earlier examples on a shared rig determine, under the same names."""
 
     sent: SentValues | None = {}
     log_starts: dict[str, int] = {}
 
     def then(self, history: History) -> Earlier:
-        """Return the same after one more example."""
+        """Return the fields after one more example."""
         reading = Reading(history.example, [PartitionStory])
         reading.feed(history.events)
         stories = [story for story in reading.stories(PartitionStory) if isinstance(story, PartitionStory)]

@@ -1,6 +1,5 @@
-"""Excuses for steps that no election could bring about: a partition that the step concerns has no live replica that may lead, or
-its preferred leader is out of the ISR.
-"""
+"""Excuses for steps that no election could bring about: a partition of the step has no live replica that may lead, or its
+preferred leader is out of the ISR."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar, cast
@@ -19,14 +18,14 @@ from protocol.topics import ElectionType, ElectLeaders
 A = TypeVar("A")
 
 NEEDS_LEADERS: frozenset[Due] = frozenset(("step", "answer", "leader", "coordinator", "replica"))
-"""Steps that may not happen while a partition has no leader, or not its preferred leader."""
+"""Steps that may not happen while a partition lacks a leader, or its preferred leader."""
 
 Place = tuple[str, int]
-"""A topic, and the number of a partition."""
+"""A topic and a partition number."""
 
 
 class DescribedPlace(NamedTuple):
-    """A partition in a Metadata answer, with the number of its topic's partitions and the brokers that the answer lists."""
+    """A partition in a Metadata answer, with its topic's number of partitions and the brokers that the answer lists."""
 
     place: Place
     partition: PartitionMetadata
@@ -35,7 +34,7 @@ class DescribedPlace(NamedTuple):
 
 
 def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None:
-    """Return the excuse for a step that did not happen because no election was possible; None if there is none."""
+    """Return the excuse for a step that did not happen because no election was possible; None without an excuse."""
     if overdue.due not in NEEDS_LEADERS:
         return None
     wait = FailedWait(history, overdue)
@@ -50,7 +49,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
 
 
 def candidates(history: History, overdue: Overdue) -> list[set[int]]:
-    """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all."""
+    """Return the replicas that may lead each leaderless partition: its ISR, ELR and last known ELR, or else all replicas."""
     before = _answers_since_heal(history, overdue.n)
     known = {place: {*(one.last_known_elr or ())} for place, one in _registered_in(before).items()}
     eligible = _eligible_in(before)
@@ -64,7 +63,7 @@ def candidates(history: History, overdue: Overdue) -> list[set[int]]:
 
 
 def _answers_since_heal(history: History, event: int) -> list[tuple[Call, Answer]]:
-    """Return the successful requests and answers between the last heal of a fault and the event."""
+    """Return the successful requests between the last heal of a fault and the event, with their answers."""
     since = _last_return(history, event)
     asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
@@ -81,7 +80,7 @@ def _answers_to(kind: Callable[..., Operation[A]], before: Iterable[tuple[Call, 
 
 
 def _last_return(history: History, event: int) -> int:
-    """Return the event of the last heal before this event; -1 for none. Partitions described before it may have changed."""
+    """Return the event of the last heal before this event; -1 without one. Partitions described before it may have changed."""
     healed = (e.n for e in history.events if isinstance(e, Fault) and e.phase == "heal" and e.n < event)
     return max(healed, default=-1)
 
@@ -96,7 +95,7 @@ def _described_partitions(answers: Iterable[MetadataAnswer]) -> Iterator[Describ
 
 
 def _no_replica_may_lead(described: DescribedPlace, eligible: dict[Place, set[int]], wait: FailedWait) -> bool:
-    """True if the partition has no leader, and each replica in its ISR and ELR is down and not yet due to be back."""
+    """True if the partition has no leader, and each replica in its ISR and ELR is down or still starting."""
     electable = {*described.partition.isr, *eligible.get(described.place, ())}
     leaderless = described.partition.leader < 0 and bool(electable)
     return leaderless and electable.isdisjoint(described.alive) and not any(map(wait.should_be_up, electable))
@@ -117,9 +116,8 @@ def _eligible_in(before: Iterable[tuple[Call, Answer]]) -> dict[Place, set[int]]
 
 
 def _preferred_is_out(described: DescribedPlace, refused: frozenset[Place]) -> bool:
-    """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for that
-    reason.
-    """
+    """True if the preferred leader, the first replica, is out of the ISR or fenced, and its election was refused for this
+    reason."""
     preferred = described.partition.replicas[:1]
     in_sync = {*described.partition.isr} & described.alive
     return described.place in refused and not {*preferred} <= in_sync

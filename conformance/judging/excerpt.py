@@ -1,4 +1,4 @@
-"""The few lines of a history that show a violation, with what led to them."""
+"""The few lines of a history that show a violation and what led to it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence, Set
@@ -11,12 +11,12 @@ from history.events import Answer, Call, Ended, Fault, History, Note, Overdue, P
 from history.subjects import Subject, subjects, subjects_of_exchange
 
 MOST, MAX_SHOWN = 10, 8
-"""The most lines, and the most of these that show the violation: the others led to it."""
+"""The maximum number of lines, and of those among them that show the violation; the others led to it."""
 ALIKE = 3
-"""The most lines of one kind, the latest ones, among those that led to the violation."""
+"""The maximum number of lines of one kind, the latest ones, among those that led to the violation."""
 
 READ_ONLY = ("api_versions", "describe", "fetch", "list", "read")
-"""The prefixes of the names of calls that change nothing."""
+"""The prefixes of names of calls that change nothing."""
 
 
 class Excerpt(NamedTuple):
@@ -27,8 +27,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(history: History, about: Collection[Subject], shown: Collection[int]) -> Excerpt:
-    """Return the lines that show a violation, and the earlier ones most relevant to it; equal ones once with their
-    number."""
+    """Return the lines that show a violation, and the most relevant earlier ones. Equal lines appear once, with their number."""
     answers = {event.call: event.n for event in history.events if isinstance(event, Answer)}
     shown = {answers.get(n, n) for n in shown}
     lines = _lines_once(Narration(history, about, shown))
@@ -41,7 +40,7 @@ def excerpt(history: History, about: Collection[Subject], shown: Collection[int]
 
 
 def _lines_once(narration: Narration) -> list[EventLine]:
-    """Return all lines, each with its number of consecutive repetitions."""
+    """Return all lines; consecutive equal ones appear once, with their number."""
     lines: list[EventLine] = []
     for one in narration.events():
         times = 1 + narration.repeats[one.event.n]
@@ -59,8 +58,7 @@ def _key_of_line(one: EventLine) -> tuple[str, str, str, bool]:
 def _most_relevant(
     history: History, lines: Sequence[EventLine], places: Sequence[int], concerned: Collection[Subject], room: int
 ) -> list[int]:
-    """Return the places of the lines most relevant to these subjects; of equal ones the latest, and few of each
-    kind."""
+    """Return the places of the lines most relevant to these subjects, preferring the latest, and only a few of each kind."""
     weighed = {place: _weigh(history, lines[place], set(concerned)) for place in places}
     found: dict[str, list[int]] = defaultdict(list)
     for place in sorted(weighed, key=lambda place: (weighed[place].weight, place), reverse=True):
@@ -71,7 +69,7 @@ def _most_relevant(
 
 
 class _Weighed(NamedTuple):
-    """The weight of a line, its kind, and the most lines of that kind."""
+    """The weight of a line, its kind, and the maximum number of lines of that kind."""
 
     weight: int
     kind: str
@@ -94,7 +92,7 @@ def _weigh(history: History, one: EventLine, concerned: Set[Subject]) -> _Weighe
 
 
 def _weighed_answer(history: History, one: EventLine, answer: Answer, concerned: Set[Subject]) -> _Weighed:
-    """Return the weight of a request and its answer: changes outweigh reads, and the newest of a kind the others."""
+    """Return the weight of a request and its answer: changes outweigh reads, and the newest of a kind outweighs the others."""
     call = history.events[answer.call]
     op = call.op if isinstance(call, Call) else ""
     shared = len(subjects_of_exchange(call, answer) & concerned)

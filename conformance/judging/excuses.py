@@ -1,7 +1,7 @@
-"""The registry of what judges forgive: each excuse, permission, left-out fact and widened bound is one value here.
+"""The registry of what judges forgive: each excuse, permission, left-out and bound is a value here.
 
-A judge that cannot tell whether a row held yields an `Excuse` with one of these in place of a finding, and both are counted.
-tests/contract/test_excuses.py has a history that each value covers, and near ones that it must not.
+A judge that cannot tell if a row held yields an `Excuse` with one of these values instead of a finding, and both are counted.
+tests/contract/test_excuses.py has a history that each value covers, and similar ones that it must not cover.
 """
 
 from typing import Literal
@@ -9,8 +9,8 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["excuse", "permission", "left-out", "precondition"]
-"""An excuse leaves an instance undecided, a permission allows a loss, and a left-out is a fact that no judge looks at. A
-precondition names what the row itself excludes: such instances are counted, but do not weigh against the row."""
+"""An excuse leaves an instance undecided, a permission allows a loss, and a left-out is a fact that judges ignore. A precondition
+names what the row itself excludes: such instances are counted, but do not weigh against the row."""
 
 
 class Evidence(msgspec.Struct, frozen=True, order=True):
@@ -592,9 +592,9 @@ INAPPLICABLE = Evidence(
 )
 
 EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
-"""Every value of this module: all evidence by which judges may forgive, in this order."""
+"""All values of this module, in this order."""
 
 LEFT_OUTS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "left-out")
-"""The names of left-outs, which are counted like excuses but reported apart from them."""
+"""The names of left-outs, which are counted like excuses but reported separately."""
 PRECONDITIONS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "precondition")
 """The names of preconditions, which cover what the rows themselves exclude."""

@@ -13,7 +13,7 @@ def _place(topic: Any, partition: int) -> str:
 
 
 def _sender(member: str | None, epoch: int) -> str:
-    """Return who sends a request: a member at its epoch, a claimed epoch alone, or neither."""
+    """Describe the sender of a request: a member at its epoch, just a claimed epoch, or neither."""
     at = f" at epoch {epoch}" if epoch != -1 else ""
     return f" by {member}{at}" if member else at
 
@@ -74,7 +74,7 @@ def _assigned(assignment: Plain | None) -> str:
 
 
 def results_of_partitions(value: Plain) -> str:
-    """Return the results of partitions, each with its number if there are several."""
+    """Return the results of partitions; if there are several, with partition numbers."""
     found = [(one["partition"], _result(one)) for one in value["partitions"]]
     if len(found) == 1:
         return found[0][1]

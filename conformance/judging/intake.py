@@ -1,4 +1,4 @@
-"""The shards that count, their columns, and the parts known to be missing, from one summary per shard."""
+"""The decision which shards count, from a summary of each: their columns, and the parts known to be missing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,16 +14,16 @@ from history.schema import SCHEMA, refuse_older
 from history.shards import Header
 
 NAME_LENGTH = 200
-"""The most characters that the name of a column or of a run may have."""
+"""The maximum length of the name of a column or run."""
 
 
 class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All lines under one shard id ('' for lines from which no id can be read).
+    """All lines under one shard id ('' for lines without a readable id).
 
-    `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, of which `first` and
-    `last` are the lowest and highest. `kinds` counts whole lines by type; `counted` is the footer's own count, `footer` its
-    number. `foreign` is the schema of a header that is not ours, `label` the column's label as far as any line gives it;
-    `ended_early` is the reason that the footer gives for an early end.
+    `lines` counts distinct whole lines, `bad` torn and foreign ones, `numbers` distinct line numbers, from `first` to `last`.
+    `kinds` counts whole lines by type; `counted` has the footer's own counts, `footer` its number. `foreign` is the schema of a
+    header of another schema, `label` the column's label if any line has it. `ended_early` is the footer's reason for an early
+    end.
     """
 
     shard: str
@@ -43,7 +43,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing_part(self) -> str:
-        """A description of what is missing from this shard; empty if every line up to its footer is there."""
+        """A description of the part missing from this shard; empty if it has every line up to its footer."""
         if self.footer is None:
             return "has no footer: its worker was cut short"
         gaps = self.footer + 1 - self.numbers
@@ -73,7 +73,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A shard that does not count; `kafka_version` is its column's label where one could be read."""
+    """A shard that does not count; `kafka_version` is its column's label if that could be read."""
 
     shard: str
     kafka_version: str
@@ -81,7 +81,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Quarantine(msgspec.Struct, kw_only=True):
-    """The shards that do not count. `unreadable` counts distinct lines that are torn or no line of a shard."""
+    """The shards that do not count. `unreadable` counts distinct lines that are torn or do not belong to a shard."""
 
     unreadable: int = 0
     empty_files: bool = False
@@ -89,11 +89,11 @@ class Quarantine(msgspec.Struct, kw_only=True):
 
 
 class ColumnFacts(msgspec.Struct, kw_only=True):
-    """A column as all of its shards declare it.
+    """A column as declared by all of its shards.
 
-    `ranges` holds the highest level of each API and feature, `differing` all levels where the shards differ; `checks` are by
-    row; `changed` are the rows that no shard ran as they are today; `incomplete` describes what is known to be missing;
-    `ended_early` names the runs that ended early, and why; `patches` compares it with the patch before it.
+    `ranges` has the highest level of each API and feature, `differing` all levels where shards differ. `checks` are by row;
+    `changed` are the rows that no shard ran in today's form. `incomplete` describes known missing parts; `ended_early` names the
+    runs that ended early, and why; `patches` compares the column with the patch before it.
     """
 
     kafka_version: str
@@ -118,7 +118,7 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
     @property
     def run(self) -> str:
-        """The first run of the column; its only run if columns were taken in by run."""
+        """The first run of the column; its only run if each run became a column."""
         return self.headers[0].run
 
     @property
@@ -127,7 +127,8 @@ class ColumnFacts(msgspec.Struct, kw_only=True):
 
 
 class Intake(msgspec.Struct, kw_only=True):
-    """The sorted shards. `shards` maps those that count to their column's label; `outdated`: (shard, changed row)."""
+    """The shards that count and the columns they form. `shards` maps each shard to its column's label; `outdated` has (shard,
+    changed row) pairs."""
 
     columns: list[ColumnFacts]
     shards: dict[str, str]
@@ -138,8 +139,8 @@ class Intake(msgspec.Struct, kw_only=True):
 def take_in(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column becomes a column named after
-    both.
+    """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column becomes a separate column named
+    after both.
 
     Raises WrongSchema for a shard of an older schema.
     """
@@ -173,7 +174,7 @@ def _name(header: Header, by_run: bool) -> str:
 
 
 def _why_no_name(header: Header) -> str:
-    """Return the reason why no column or run can have this name: names become folders, rows go by the version."""
+    """Return why no column or run can have this name, given that names become folders and rows depend on the version."""
     for what, name in (("column", header.column.label), ("run", header.run)):
         if not 0 < len(name) <= NAME_LENGTH:
             return f"its header names a {what} in {len(name)} characters; there must be 1 to {NAME_LENGTH}"
@@ -188,8 +189,7 @@ def _quarantine(summary: ShardSummary) -> Quarantined:
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:
-    """Return descriptions of missing parts, by a column's name or label; those that may belong to any column are under
-    ''."""
+    """Return descriptions of missing parts, by a column's name or label; those that may belong to any column are under ''."""
     marks: dict[str, list[str]] = defaultdict(list)
     for summary in known:
         if summary.shard in named and summary.missing_part:
@@ -251,7 +251,7 @@ def _changed_rows(header: Header, catalogue: Catalogue) -> list[str]:
 
 
 def _rows_changed_everywhere(headers: list[Header], catalogue: Catalogue) -> set[str]:
-    """Return the rows that shards ran only in an older form, not as they are today."""
+    """Return the rows that shards ran only in an older form."""
     changed = {row for header in headers for row in _changed_rows(header, catalogue)}
     current = {row for h in headers for row, hash in h.rows.items() if row in catalogue and catalogue[row].hash == hash}
     return changed - current

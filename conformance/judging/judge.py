@@ -52,10 +52,10 @@ S = TypeVar("S", bound=Story)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """One instance in which the premise held: whether the row held too, for which case, and which events show it.
+    """One instance in which the premise held: whether the row held too, in which case, and which events show it.
 
-    Unlike an `Observation` it has neither row nor example: the judge knows the row, the history the example. So one function
-    can judge several rows, and findings that are made again after each step stay cheap.
+    Unlike an `Observation` it has neither row nor example: the judge knows the row, and the history the example. So one function
+    can judge several rows, and repeating the findings after each step is cheap.
     """
 
     held: bool
@@ -66,7 +66,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 
 class Excuse(msgspec.Struct, frozen=True, gc=False):
-    """One instance of a case that would be a finding but for this evidence, which leaves it undecided."""
+    """An instance of a case that would be a finding, but which this evidence leaves undecided."""
 
     evidence: Evidence
     case: str
@@ -77,7 +77,7 @@ Claim = Finding | Excuse
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """An error raised by the judge of `row`, or by the reading of the history if `row` is empty: trouble of the kit."""
+    """An error raised by the judge of `row`, or by reading the history if `row` is empty. Either is trouble of the kit."""
 
     row: str
     error: Exception
@@ -88,7 +88,7 @@ class Raised(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The results of judges in one example. A judge that `raised` contributes the violations found by then."""
+    """The results of judges in one example. A judge that `raised` contributes the violations that it found before."""
 
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
@@ -103,7 +103,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 Look = Callable[[History, Sequence[AnyEvent]], Sequence[Any]]
-"""A function that derives what judges look at from a whole history and its events that are neither requests nor answers.
+"""A function that derives what judges look at from a whole history and those of its events that are neither requests nor answers.
 
 It is called again each time the history has grown.
 """
@@ -114,11 +114,11 @@ Joint: TypeAlias = tuple[type[Story], ...]
 
 
 class Judge:
-    """The judge of a row: a function over each story of a type, over all stories of several types together, or over each part of
-    what a look at the history gives.
+    """The judge of a row. It is a function over each story of a type, over all stories of several types together, or over each
+    part of the result of a look at the history.
 
-    It declares what it needs, never which check wrote the history: what it looks at (`at`); lists of the story, at least one of
-    which must not be empty (`needs`); and whether it is asked only after all faults are healed (`after_healing`). The row says
+    A judge never depends on which check wrote the history. It declares what it looks at (`at`); lists of the story of which at
+    least one must not be empty (`needs`); and whether it runs only after all faults are healed (`after_healing`). The row says
     which capabilities a version must have.
     """
 
@@ -141,7 +141,7 @@ class Judge:
 
     @property
     def about(self) -> Kind | None:
-        """The kind of the judge's subjects (the first kind, for a joint judge); None if it looks at a whole history."""
+        """The kind of the judge's subjects (the first kind of a joint judge); None if it looks at a whole history."""
         story = self.at[0] if isinstance(self.at, tuple) else self.at
         return cast(type[Story], story).kind if isinstance(story, type) else None
 
@@ -149,13 +149,13 @@ class Judge:
         return f"{self.row} {self.function.__name__}"
 
     def __call__(self, history: History) -> list[Observation]:
-        """Return all observations of one example; each shows the events by their numbers."""
+        """Return all observations of one example. Each names its events by number."""
         return judge_all([self], history)
 
     def observation(
         self, example: str, finding: Finding, lived: Sequence[str] = (), *, calm: bool = False, situation: str = ""
     ) -> Observation:
-        """Return a finding as an observation of an example; `calm` if no fault was witnessed in the example, which else
+        """Return a finding as an observation of an example. It is `calm` if no fault was witnessed in the example; otherwise it
         has a `situation`."""
         return Observation(
             requirement=self.row,
@@ -173,7 +173,7 @@ class Judge:
 
 
 def _sort_distinct(numbers: tuple[int, ...]) -> list[int]:
-    """Return the distinct numbers in ascending order, quickly if there are one or two of them, as in most findings."""
+    """Return the distinct numbers in ascending order; fast for one or two numbers, as in most findings."""
     if len(numbers) == 1 or (len(numbers) == 2 and numbers[0] < numbers[1]):
         return [*numbers]
     return sorted(set(numbers))
@@ -187,7 +187,7 @@ def judge(row: str) -> Callable[[Callable[[History], Iterator[Claim]]], Judge]:
 def story_judge(row: str, story: type[S], *needs: str) -> Callable[[Callable[[S], Iterator[Claim]]], Judge]:
     """Make a function over the story of one subject the judge of `row`.
 
-    `needs` names lists of the story. If all of them are empty, the judge is not run.
+    `needs` names lists of the story. If all of them are empty, the judge does not run.
     """
     return lambda function: Judge(row, story, function, needs)
 
@@ -202,7 +202,7 @@ def _whole_history(history: History, _: Sequence[AnyEvent]) -> Sequence[History]
 
 
 class _Plan:
-    """The stories and looks that a set of judges needs, and the judges to run on each story."""
+    """The stories and looks that a set of judges needs, and the judges of each story."""
 
     def __init__(self, judges: tuple[Judge, ...]) -> None:
         self.judges = judges
@@ -244,7 +244,7 @@ _plan = cache(_Plan)
 
 
 class Judging:
-    """The judging of one example, possibly while it runs: each event is read once, and only changed stories are judged again."""
+    """The judging of one example, possibly while it runs. Each event is read once, and only changed stories are judged again."""
 
     def __init__(self, judges: Sequence[Judge], example: Example) -> None:
         self._plan = _plan(tuple(judges))
@@ -271,11 +271,11 @@ class Judging:
             self._reading.feed(new)
 
     def follow(self, events: Sequence[AnyEvent]) -> None:
-        """Feed those of the example's events that were not fed yet."""
+        """Feed the example's events that were not fed yet."""
         self.feed(events[len(self._history.events) :])
 
     def results(self) -> Judged:
-        """Return the results so far: observations by judge, then by subject's name, and counts of excuses."""
+        """Return the results so far: observations by judge, then by subject, and counts of excuses."""
         found, calm = self._all_claims(), is_calm(self._history.events)
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
@@ -316,7 +316,7 @@ class Judging:
 
     @property
     def _lived(self) -> Lived:
-        """The faults that observations lived through, by the history so far."""
+        """The faults that count for observations, by the history so far."""
         if self._lived_until != len(self._history.events):
             self._lived_until = len(self._history.events)
             known = (story for type in self._plan.stories for story in self._reading.stories(type))
@@ -363,7 +363,7 @@ class Judging:
         return [(n, claims, together) for n, claims in self._claims[at]]
 
     def _ask(self, judges: Iterable[tuple[int, Judge]], parts: Sequence[Any], at: tuple[object, str, int]) -> None:
-        """Note each judge's claims about each part. If a judge raises, the violations that it found before are kept."""
+        """Note each judge's claims about each part. If a judge raises, the violations that it found before remain."""
         noted: list[tuple[int, list[Claim]]] = []
         raised: list[Raised] = []
         for n, judge in judges:
@@ -392,7 +392,7 @@ def _is_reaction(event: AnyEvent) -> TypeGuard[Fault]:
 
 
 def _count(excuses: Iterable[tuple[str, str, str]]) -> list[ExcuseCount]:
-    """Return how often each case was left undecided and by what, in the order of rows, cases and names."""
+    """Return how often each case was left undecided, by row, case and evidence."""
     return [ExcuseCount(requirement=r, case=c, excuse=e, times=n) for (r, c, e), n in sorted(Counter(excuses).items())]
 
 

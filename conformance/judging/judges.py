@@ -1,4 +1,4 @@
-"""All judges. Each looks at every history that has what it needs, whatever check wrote it."""
+"""All judges. Each one looks at every history that has what it needs, whichever check wrote it."""
 
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -110,7 +110,7 @@ def _judges_in(module: ModuleType) -> Iterator[Judge]:
 
 
 def wrong_with(judge: Judge) -> str:
-    """Say why a judge can't be used; empty if it can."""
+    """Return why a judge cannot be used; empty if it can."""
     if judge.row not in shipped_rows():
         return f"the catalogue has no row {judge.row}"
     looks = judge.at if isinstance(judge.at, tuple) else (judge.at,)
@@ -127,7 +127,7 @@ def wrong_with(judge: Judge) -> str:
 
 
 def check_usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """Return the judges. Raises ValueError with the name of a judge that can't be used or that is listed twice."""
+    """Return the judges. Raises ValueError with the name of a judge that cannot be used or is listed twice."""
     for judge in judges:
         if wrong := wrong_with(judge):
             raise ValueError(f"judge {judge}: {wrong}")

@@ -1,4 +1,4 @@
-"""A history in words: a line for each request and its answer, for each phase of a fault, for each new leader, for a step."""
+"""A history in words: a line for each request with its answer, each phase of a fault, each new leader, and each step."""
 
 import base64
 from collections import Counter
@@ -18,11 +18,11 @@ from protocol.words import say_error
 
 LONGEST = 400
 KIT = "kit"
-"""The node name in calls for times and waits, which are no requests to the cluster."""
+"""The node name of calls for times and waits, which are no requests to the cluster."""
 TAGS = ("do", "fault")
-"""The fields that name the kind of a step and the kind of its fault."""
+"""The fields with the kind of a step and the kind of its fault."""
 LEFT_OUT = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
-"""Calls that get no line if they succeed, since their fault is an event of its own."""
+"""Calls without a line if they succeed, since their fault is an event by itself."""
 
 READS = frozenset({
     "describe_producers", "describe_transactions", "fetch", "find_coordinator", "list_offsets", "list_transactions",
@@ -52,16 +52,17 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stamp(self) -> str:
-        """The beginning of its line: an arrow if it shows the violation, and the time."""
+        """The beginning of the event's line: an arrow if it shows the violation, and the time."""
         return f"{'->' if self.shown else '  '} {self.event.t:9.3f} s  "
 
 
 class Narration:
     """The events of one history in words, in their order.
 
-    A repeated request gets a line only if its answer differs: a read even if other reads came between, any other request only
-    right after the same one; `repeats` counts the others, by the event of the line before. With `about`, only events that
-    concern these subjects get a line. `shown` are the numbers of the events that show a violation.
+    A repeated request gets a line only if its answer differs. For a read this holds even if other reads came in between, for any
+    other request only if it directly repeats the one before; `repeats` counts the omitted ones by the event of the line that
+    stands for them. With `about`, only events that concern these subjects get a line. `shown` are the numbers of the events that
+    show a violation.
     """
 
     def __init__(self, history: History, about: Collection[Subject] = (), shown: Collection[int] = ()) -> None:
@@ -130,7 +131,7 @@ class Narration:
         return not found or bool(found & self._about)
 
     def _metadata(self, call: Call, answer: Answer, always: bool) -> str:
-        """Return leader, epoch and ISR by the metadata of one broker, if they differ from its last answer."""
+        """Return leader, epoch and ISR from the metadata of one broker, if they differ from its last answer."""
         changed = []
         for name, partition in _partitions(answer.value):
             if "partition" in self._kinds and Subject("partition", name) not in self._about:
@@ -148,8 +149,8 @@ class Narration:
 
 
 def main_subjects(subjects: Collection[Subject]) -> list[Subject]:
-    """Return the partitions among the subjects; all subjects if there is none. The partitions that groups and producers
-    write to identify them."""
+    """Return the partitions among the subjects, or all subjects if there are none. Groups and producers are identified by the
+    partitions that they write to."""
     return [subject for subject in subjects if subject.kind == "partition"] or [*subjects]
 
 
@@ -162,7 +163,7 @@ def _partitions(value: Plain) -> Iterator[tuple[str, Plain]]:
 def leaders_before(history: History, about: Collection[Subject], events: Sequence[int]) -> list[dict[Subject, str]]:
     """Return the leader and epoch, in words, of each partition among the subjects before each of these events.
 
-    The event numbers are ascending; the metadata of the newest epoch counts. It takes one pass over the history.
+    The event numbers ascend; the metadata with the newest epoch counts. It takes one pass over the history.
     """
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
     newest: dict[Subject, Plain] = {}
@@ -269,7 +270,7 @@ def _quorum(value: Plain) -> str:
 
 
 def _file(content: str | None) -> str:
-    """Return the lines of a text file, or the size of another one. Its bytes are base64 in a history."""
+    """Return the lines of a text file, or the size of any other file. Its bytes are base64 in a history."""
     if content is None:
         return "no such file"
     data = base64.b64decode(content)
@@ -283,7 +284,7 @@ def _produce(request: Plain) -> str:
 
 
 def _produce_many(request: Plain) -> str:
-    """Return a Produce of several partitions in words, also one that stays in flight, which is sent with acks=all."""
+    """Describe a Produce of several partitions, also one that stays in flight, which is sent with acks=all."""
     each = "; ".join(f"{_place(one)}{_records_in_words(one['records'])}" for one in request["partitions"])
     return f"Produce acks {request.get('acks', -1)} {each}"
 

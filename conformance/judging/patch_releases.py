@@ -1,6 +1,6 @@
 """GEN-07, judged over the columns of a merge: a patch release offers at least the APIs and versions of the patch before it.
 
-Clusters of one shape are compared with each other, since what a broker offers may depend on how it is set up.
+Only clusters of the same shape are compared, since what a broker offers may depend on how it is set up.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from history.shards import Column, Header
 
 ROW, CHECK = "GEN-07", "merge.patches_take_nothing_away"
 LOWEST = "lowest."
-"""The prefix, in a column's ranges, of an API's lowest version."""
+"""The prefix of an API's lowest version in a column's ranges."""
 GONE, HIGHEST_VERSION, LOWEST_VERSION = "api-gone", "highest-version", "lowest-version"
 
 

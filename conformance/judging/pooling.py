@@ -1,6 +1,6 @@
-"""The observations of all shards pooled into cells, in this process. Spark pools the same for many; `judged` decides in both.
+"""The pooling of all shards' observations into cells, in this process. Spark pools large runs; `judged` decides in both.
 
-A check that was renamed is one check: what was recorded under a former id is pooled with what was recorded since.
+A renamed check remains one check: observations recorded under its former id are pooled with the later ones.
 """
 
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ class GatheredShard:
 
     @property
     def summary(self) -> ShardSummary:
-        """The summary by which `take_in` decides whether the shard counts."""
+        """The summary by which `take_in` decides if the shard counts."""
         numbers = {line.n for line in self.lines}
         footers = [line for line in self.lines if isinstance(line, Footer)]
         footer = min(footers, key=lambda line: line.n, default=None)
@@ -88,11 +88,11 @@ def gather(pieces: Iterable[Shard]) -> list[GatheredShard]:
 
 
 def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
-    """Return all cells of the columns to which the shards (of one run, if named) belong.
+    """Return all cells of the columns to which the shards (of one run, if given) belong.
 
-    The result does not depend on the order, splitting or repetition of lines. A shard without a header, or with two
-    lines under one number, does not count. Nothing is satisfied in a column with such a shard or a missing line, nor
-    beside a torn line whose shard cannot be read.
+    The result does not depend on the order, splitting or repetition of lines. A shard without a header, or with two different
+    lines under one number, does not count. Nothing is satisfied in a column with such a shard or a missing line, nor if there is
+    a torn line whose shard cannot be determined.
     """
     pieces = list(shards)
     strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
@@ -198,7 +198,7 @@ def without_losses(count: AttemptCount) -> AttemptCount:
 
 class RowChecks(msgspec.Struct, frozen=True, kw_only=True):
     """The checks of a row on a column: how many `ran`, how many had too many examples with trouble of the kit, the counts of
-    their examples, and the breach by which the tested system kept one from going on."""
+    their examples, and the breach by which the tested system kept a check from going on."""
 
     ran: int = 0
     errors: int = 0
@@ -215,7 +215,7 @@ class Undecided(NamedTuple):
 
 
 def by_kind(excuses: Mapping[str, int]) -> Undecided:
-    """Split the counts of what judges left undecided, each in the order of its names."""
+    """Split the counts of what judges left undecided by kind, each in the order of names."""
     named = sorted(excuses.items())
     return Undecided(
         excused={name: times for name, times in named if name not in LEFT_OUTS | PRECONDITIONS},
@@ -310,7 +310,7 @@ def _with_attempts(tally: CaseTally, count: AttemptCount) -> CaseTally:
 
 
 def verdict_lines(cells: Sequence[Cell]) -> list[str]:
-    """Return lines for a terminal: the number of cells of each verdict per column, then each to look at."""
+    """Return lines for a terminal: the number of cells of each verdict per column, then each cell worth looking at."""
     lines = []
     for label in sorted({cell.kafka_version for cell in cells}):
         column = [cell for cell in cells if cell.kafka_version == label]

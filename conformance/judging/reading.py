@@ -1,4 +1,4 @@
-"""Reading of a history, event by event: the timeline, and the facts of each answer for the stories of their subjects."""
+"""The reading of a history, event by event, into the timeline and into facts for the stories of their subjects."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from protocol.errors import KitError
 from protocol.topics import CreateTopics
 
 CONFIGURES = frozenset((CreateTopics.op, IncrementalAlterConfigs.op, DescribeConfigs.op))
-"""Calls that set or describe configurations. The timeline takes the facts about them."""
+"""Calls that alter or describe configurations. The timeline takes the facts about them."""
 
 
 class _Doubtful(NamedTuple):
@@ -38,7 +38,7 @@ Named = dict[tuple[str, int], Story]
 
 
 class UnreadableEvent(KitError):
-    """A request or an answer that is not as its struct has it: trouble of the kit, not of the tested system."""
+    """A request or an answer that does not fit its struct: trouble of the kit, not of the tested system."""
 
 
 class Reading:
@@ -64,11 +64,11 @@ class Reading:
 
     @property
     def unreadable(self) -> list[UnreadableEvent]:
-        """The events of which no fact could be made; only the first of those with the same error."""
+        """The events from which no fact could be made; of those with the same error only the first."""
         return [*self._unreadable.values()]
 
     def stories(self, story: type[Story]) -> list[Story]:
-        """Return the stories of one type, by the names of their subjects; those of one name in their order."""
+        """Return the stories of one type, sorted by the names of their subjects; those of one name in their order."""
         return [found for _, found in sorted(self._stories[story].items())]
 
     def feed(self, events: Iterable[AnyEvent]) -> None:
@@ -103,7 +103,7 @@ class Reading:
             self.timeline.note_settings(facts)
 
     def _leave_out(self, event: AnyEvent, error: msgspec.ValidationError) -> None:
-        """Note an event that can't be read. Later ones are read without it."""
+        """Note an event that cannot be read. Later ones are read without it."""
         call = self._events[event.call] if isinstance(event, Answer) else event
         assert isinstance(call, Call), event
         value = event.value if isinstance(event, Answer) and isinstance(event.value, dict) else {}
@@ -123,7 +123,7 @@ class Reading:
             self._recreations.follow_call(event)
 
     def _attribute(self, kind: Kind, name: str, fact: Any, call: Call) -> None:
-        """Add a fact to the story of its subject: for a partition, in the topic that had the name at the time."""
+        """Add a fact to the story of its subject. For a partition, this is in the topic that had the name at the time."""
         topic = name.rpartition("-")[0] if kind == "partition" else ""
         if topic not in self._recreations.deleted:
             self._take(kind, name, fact)
@@ -152,13 +152,13 @@ class Reading:
         self._doubtful.setdefault(topic, []).append(_Doubtful(name, number, fact, request, self._process(node)))
 
     def _count_left_out(self, name: str, number: int) -> None:
-        """Count a fact that is left out, since it may be about a topic that is deleted."""
+        """Count a fact that is left out since it may be about a topic that is deleted."""
         for story in self._stories_of("partition", name, number):
             story.doubted += 1
             story.version += 1
 
     def _settle(self, topic: str, process: tuple[str, int]) -> None:
-        """Add the facts that were set aside for a process once it answers the latest topic's id again: it had not applied a
+        """Add the facts that were set aside for a process, once it answers with the latest topic's id again: it had not applied a
         deletion."""
         doubtful, meant = self._doubtful.pop(topic, []), (process, self._recreations.latest(topic))
         self._doubtful[topic] = [one for one in doubtful if (one.process, one.number) != meant]
@@ -183,7 +183,7 @@ class Reading:
                 story.add_fact(fact)
 
     def _stories_of(self, kind: Kind, name: str, number: int) -> Sequence[Story]:
-        """Return the stories of a subject, new ones where there are none yet."""
+        """Return the stories of a subject, created if needed."""
         found = self._named.get((kind, name, number))
         if found is None:
             found = [self._begin(type, stories, name, number) for type, stories in self._by_kind.get(kind, ())]
@@ -200,7 +200,7 @@ class Reading:
         return story
 
     def _end_stories(self) -> None:
-        """End the stories that depend on the quorum, and count later facts: two leaders of one epoch are legal from here on."""
+        """End the stories that depend on the quorum, and count later facts: from here on two leaders of one epoch are legal."""
         ended = {story for story in self._stories if story.ends_with_quorum_state} - self._ended
         last = self.timeline.snapshot()
         self._ended |= ended

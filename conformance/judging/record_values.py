@@ -3,11 +3,11 @@
 import base64
 
 LONGEST = 40
-"""The number of characters of a value that are shown."""
+"""The maximum number of characters of a value that are shown."""
 
 
 def value_in_words(value: bytes | str | None) -> str:
-    """Return a value as text if it is text, a long one as its beginning and size. Bytes are base64 in a history."""
+    """Return a value as text if it is text; of a long one the beginning and the size. Bytes are base64 in a history."""
     if value is None:
         return "null"
     if isinstance(value, bytes):

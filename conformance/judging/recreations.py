@@ -1,4 +1,4 @@
-"""Topics that are deleted and created again under their name: the topic that a request and its answer are about."""
+"""Topics that are deleted and created again under the same name: which of them a request and its answer are about."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from protocol.since import since
 from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
 UNTOLD: Final = -1
-"""Stands in for a topic's number: the answer may be about any topic of that name, or fall between two of them."""
+"""A stand-in for a topic's number: the answer may be about any topic of that name, or fall between two of them."""
 DELETED: Final = -2
-"""Stands in for a topic's number: the request names the id of a deleted topic."""
+"""A stand-in for a topic's number: the request names the id of a deleted topic."""
 DELETION_TIMEOUT = 30.0
-"""Seconds after which a broker that answered the new topic's id must no longer serve the deleted topic under its name: the
-general bound. A broker that served a request by the new id must not do so at once."""
+"""Seconds after which a broker that answered with the new topic's id must no longer serve the deleted topic under its name: the
+general bound. If the broker served a request by the new id, this holds at once."""
 DELETED_ALREADY = frozenset((Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID))
 PRODUCE_BY_ID_FROM, FETCH_BY_ID_FROM = since("ProduceRequest", "TopicId"), since("FetchRequest", "TopicId")
-"""The versions from which on requests name topics by id."""
+"""The versions from which requests name topics by id."""
 BY_ID = {op.op: PRODUCE_BY_ID_FROM for op in (Produce, ProduceMany)} | {
     op.op: FETCH_BY_ID_FROM for op in (Fetch, FetchMany)
 }
-"""The request version from which on an operation names topics by id, by operation."""
+"""The request version from which an operation names topics by id."""
 
 
 class _Topic:
-    """The latest topic of a name: its number and its id, None if unknown; and the requests that may delete it.
+    """The latest topic of a name: its number, its id (None if unknown), and the requests that may delete it.
 
-    `named` has the event at which each broker incarnation first answered the topic's id, `serving` the incarnations that served
-    a request by that id.
+    `named` has the event at which each broker incarnation first answered with the topic's id, `serving` the incarnations that
+    served a request by that id.
     """
 
     def __init__(self, number: int = 0, id: UUID | None = None, former: frozenset[UUID | None] = frozenset()) -> None:
@@ -61,13 +61,13 @@ class _Topic:
 
 
 class Recreations:
-    """Numbers for the topics of one name in a history: 0 for the first, and one more for each that was created after a
+    """The numbers of the topics of one name in a history: 0 for the first, and one more for each that was created after a
     deletion.
 
-    A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is about
-    the topic whose id it has; without an id it is about the latest topic, if the broker had served a request by that topic's
-    id, or had answered that id for some time. While it is not known whether a deletion took effect, an answer is about the
-    latest topic if the same process answers that topic's id again afterwards.
+    A topic counts as created if its creation was acknowledged with its id. Once a deletion was requested, an answer is about the
+    topic whose id it has. Without an id it is about the latest topic, if the broker had served a request by that topic's id, or
+    had known that id for some time. While it is unknown if a deletion took effect, an answer is about the latest topic if the
+    same process answers with that topic's id again afterwards.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -117,7 +117,7 @@ class Recreations:
                     self.told_again.append(one.name)
 
     def _note_served(self, call: Call, answer: Answer) -> None:
-        """Note that the broker serves the topics that the request named by id, if each of its partitions was served."""
+        """Note that the broker serves the topics that the request named by id, if it served each of their partitions."""
         parts, results = ([one] if "topic" in one else one["partitions"] for one in (call.request, answer.value))
         if answer.value["version"] < BY_ID[call.op] or any(one["error_code"] != NONE for one in results):
             return
@@ -132,8 +132,7 @@ class Recreations:
     # --- asking
 
     def number(self, name: str, node: str, at: Decoding) -> int:
-        """Return the number, among topics of that name, of the topic that a node's answer is about; UNTOLD or DELETED if there
-        is none."""
+        """Return the number of the topic, among those of that name, that a node's answer is about; UNTOLD or DELETED if none."""
         if name not in self.deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
@@ -176,7 +175,7 @@ def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
 
 
 def _id_in(name: str, at: Decoding) -> UUID | None:
-    """Return the topic's id that the request or the answer has; None if there is none."""
+    """Return the topic's id in the request or the answer; None if neither has one."""
     match at.value:
         case Lost():
             return None
@@ -198,14 +197,14 @@ def _id_in(name: str, at: Decoding) -> UUID | None:
 
 
 class AskedByFormerId(Exchange, frozen=True, gc=False):
-    """A Produce or Fetch by the id of a topic that was deleted, to a broker that serves another one of the same name by then."""
+    """A Produce or Fetch by the id of a deleted topic, to a broker that serves another topic of the same name."""
 
     op: Literal["produce", "fetch"]
     error: int
 
     @staticmethod
     def request_behind(fact: Any) -> AskedByFormerId | None:
-        """Return the request behind a fact; None if that is about anything else."""
+        """Return the request behind a fact; None if the fact is not about one."""
         match fact:
             case ProduceResult():
                 return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "produce", fact.error)

@@ -13,15 +13,15 @@ from history.subjects import subjects
 from protocol.words import shorten
 
 LONGEST = 400
-"""The most characters of a sentence."""
+"""The maximum length of a sentence."""
 LEAST = 100
-"""The characters that are always left for the answers."""
+"""The number of characters that are always left for the answers."""
 MOST = 3
-"""The most exchanges in a sentence."""
+"""The maximum number of exchanges in a sentence."""
 
 
 class Exchange(NamedTuple):
-    """A request and its answer in words; `who` was asked, and whether it led."""
+    """A request and its answer in words; `who` is the node that was asked, and whether it led."""
 
     who: str
     request: str
@@ -29,14 +29,14 @@ class Exchange(NamedTuple):
 
 
 def promise(row: str, case: str, title: str = "") -> str:
-    """Return what was promised: the title of the row, or what a check says of it, and in which of the row's cases."""
+    """Return the text of a promise: the title of the row, or what a check says of it, and the row's case."""
     cases = {one.id: one.about for one in shipped_rows()[row].cases}
     told, about = (title or shipped_rows()[row].title).rstrip("."), cases.get(case, "")
     return told if len(cases) == 1 or about in ("", told) else f"{told} ({about})"
 
 
 def sentence(history: History, events: Sequence[int], seen: str, promised: str) -> str:
-    """Return the sentence of a violation that these events show. `seen` is what else was seen."""
+    """Return the sentence for a violation that these events show. `seen` is what else was observed."""
     suffix = re.compile(rf"-{re.escape(history.example.example.rpartition('-')[0])}-\d+")
     exchanges = [Exchange(*(suffix.sub("", part) for part in one)) for one in exchanges_of(history, events)]
     seen = " ".join(suffix.sub("", seen).split())
@@ -48,7 +48,7 @@ def sentence(history: History, events: Sequence[int], seen: str, promised: str) 
 
 
 def tell(exchanges: Sequence[Exchange], room: int) -> Iterator[str]:
-    """Yield what each node answered, in about `room` characters; equal answers once with their number."""
+    """Yield each node's answer, in about `room` characters; equal answers appear once, with their number."""
     times = Counter(exchanges)
     kept = [*times][:MOST]
     by_who = [(who, [*asked]) for who, asked in groupby(kept, key=lambda one: one.who)]
@@ -71,7 +71,7 @@ def _begin(text: str) -> str:
 
 
 def exchanges_of(history: History, events: Sequence[int]) -> Iterator[Exchange]:
-    """Yield the requests that were answered by these events, with the answers."""
+    """Yield the requests that these events answered, with the answers."""
     for n in events:
         answer = history.events[n]
         call = history.events[answer.call] if isinstance(answer, Answer) else None

@@ -1,4 +1,4 @@
-"""Situations, in which observations of one example differ: a thousand reads of one unchanged situation count once."""
+"""Situations, by which observations of one example differ: a thousand reads of one unchanged situation count once."""
 
 import zlib
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,9 @@ from history.subjects import subjects
 
 
 def situation_of(history: History, about: str, by: Sequence[int], lived: Iterable[str]) -> str:
-    """Return a digest of a situation: a subject, the nodes that showed it, and the faults from which it had changed by then.
+    """Return a digest of a situation: a subject, the nodes that showed it, and the faults that had changed it by then.
 
-    The subject is the one that was judged, or where it has no name (a whole history, or the body of a check) those of the events.
+    The subject is the one that was judged or, if that has no name (a whole history, or the body of a check), those of the events.
     """
     named = [about] if about else sorted(str(one) for one in subjects(history, by))
     nodes = sorted({_node_of(history.events, n) for n in by})

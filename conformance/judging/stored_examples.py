@@ -16,17 +16,17 @@ from history.shards import Column, ExcuseCount, Header
 from history.store import group_examples, lines_of
 
 Judging: TypeAlias = Callable[[History, Column], Judged]
-"""A function that judges a history of a column with today's judges."""
+"""A function that judges a column's history with today's judges."""
 
 ByLabel: TypeAlias = Mapping[str, Header]
-"""The shards of one worker by the labels of their columns. The worker's history file holds examples of all of them."""
+"""The shards of one worker by column label. The worker's history file has examples of all of them."""
 
 
 class JudgedExample(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one example, with the `deeds` behind each observation.
 
-    `error` is the traceback of a judge that raised, or of a frame that can't be read, which has no shard and is named by its
-    place; `refused` names the frame's schema, if it is another, and the kit version that reads it.
+    `error` is the traceback of a judge that raised, or of an unreadable frame, which has no shard and is named by its place.
+    `refused` names the frame's schema, if that is another, and the kit version that reads it.
     """
 
     shard: str = ""

@@ -1,4 +1,4 @@
-"""The story of a subject: its facts in the order of the answers, fed one by one, and what judges derive from them."""
+"""The story of a subject: its facts in the order of the answers, fed one by one, and the values that judges derive from them."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class Story:
-    """Base of the stories. A subclass names the kind of its subjects, and takes their facts.
+    """The base of stories. A subclass names the kind of its subjects, and takes their facts.
 
-    Values derived from the facts are computed on demand, and forgotten once there are more facts.
+    Derived values are computed on demand, and dropped when another fact is added.
     """
 
     kind: ClassVar[Kind]
@@ -43,7 +43,7 @@ class Story:
         raise NotImplementedError
 
     def replace_unknown(self, unknown: Any, fact: Any) -> None:
-        """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
+        """Replace a request of unknown outcome by the fact that its answer turned out to be, or by nothing (None)."""
         assert unknown is None
         self.add_fact(fact)
 
@@ -54,11 +54,11 @@ class Story:
 
     @property
     def changed_by(self) -> ChangedBy | None:
-        """The faults from which a change of the subject followed; None if the story does not record changes."""
+        """The faults that caused a change of the subject; None if the story does not record changes."""
         return None
 
     def derive(self, make: Callable[[Any], T]) -> T:
-        """Return the result of `make` for this story, computed once and kept for further calls with the same `make`."""
+        """Return the result of `make` for this story. It is computed once and kept for further calls with the same `make`."""
         try:
             found: T = self._derived[make]
         except KeyError:

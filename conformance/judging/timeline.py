@@ -1,4 +1,5 @@
-"""The parts of a history that all subjects share: nodes, faults and their effects, incarnations, quiescence; fed by event."""
+"""The parts of a history that all subjects share: nodes, faults and their effects, incarnations, quiescence. Events are fed one
+by one."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
 AT_REST = "at rest"
-"""The premise that all replicas agree; reads after it count as reads at rest."""
+"""The premise that all replicas agree. Reads after it count as reads at rest."""
 CONVERGENCE_TIMEOUT = 33.0
 """Seconds within which AT_REST must follow HEALED: 30 and the session timeout (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """The actions of faults after which a node may come back."""
 NOTED = RETURNS | {DeleteTopics.op}
-"""The calls that the timeline reads, besides all other events but answers."""
+"""The calls that the timeline reads; of all other events it reads any but answers."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 JUDGED_BY = frozenset((UNCLEAN_ELECTION, MIN_ISR, CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES))
@@ -45,7 +46,7 @@ _MAY_HAVE_CREATED = frozenset(
 """The errors after which a topic may have been created: none, no answer, or an inconclusive one."""
 _IDS_EXPIRE = "transactional.id.expiration.ms"
 _EXPIRIES = frozenset(("producer.id.expiration.ms", _IDS_EXPIRE))
-"""Settings by which brokers forget idle producers: the second one in releases that have no first (KIP-854)."""
+"""Settings by which brokers forget idle producers; the second one is for releases without the first (KIP-854)."""
 
 
 class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +64,8 @@ class FaultPhase(msgspec.Struct, frozen=True, kw_only=True):
 class FaultSpan(msgspec.Struct):
     """The events at which a fault was injected, witnessed, asked to heal and healed; NEVER for those that did not come.
 
-    `phases` are all its events, including the cluster's reactions. `left` are the log ends to which it cut its partition, by
-    node, if its witness shows them. `touched` are the nodes whose links it hits, if it does not hit all.
+    `phases` are all its events, including the cluster's reactions. `left` has the log ends to which it cut its partition, by
+    node, if its witness shows them. `touched` are the nodes whose links it hits, unless it hits all.
     """
 
     fault: str
@@ -105,7 +106,7 @@ class WitnessedFault(msgspec.Struct):
 
 
 class Timeline:
-    """The timeline of one example as fed so far. `events` has all events that were read, answers included.
+    """The timeline of one example so far. `events` has all events that were read, including answers.
 
     `version` rises with each event that may change how older facts are judged.
     """
@@ -163,7 +164,7 @@ class Timeline:
                 self._note_premise(event)
 
     def note_creations(self, request: CreateTopics, results: Iterable[CreatedTopic], facts: Iterable[object]) -> None:
-        """Note the creation of topics, with the facts about it: a refused one changes nothing."""
+        """Note the creation of topics, with the facts about it; a refused creation changes nothing."""
         self.configured += facts
         if not request.validate_only:
             errors = {one.name: one.error for one in results}
@@ -205,7 +206,7 @@ class Timeline:
         self._note_witness(fault, event)
         if fault.effects.stands:
             self._note_span(fault, event)
-        if fault.phase == "consequence":  # what the cluster makes of it is no act of the fault
+        if fault.phase == "consequence":  # the cluster's reaction is no act of the fault
             return
         self.faults.append(fault)
         self._fault_events.append(fault.event)
@@ -234,9 +235,9 @@ class Timeline:
                 self.incarnations[node] = len(self._starts[node])
 
     def effects_of(self, event: Fault) -> Effects:
-        """Return the effects of a fault, which its injection carries.
+        """Return the effects of a fault, which are recorded with its injection.
 
-        A witness may name another node than its injection: a leader that was moved.
+        A witness may name another node than the injection, since a leader may have moved.
         """
         if event.phase == "inject":
             self._effects[event.fault] = self._effects[event.fault, event.node] = event.effects or Effects()
@@ -274,7 +275,8 @@ class Timeline:
         return self._events[event].t
 
     def watch_time(self, first: int, second: int, within: float) -> float:
-        """Return the seconds until `second`, since `first` or the last time that the kit watched too rarely for a bound.
+        """Return the seconds until `second`, from `first` or, if later, from the last time the kit watched too rarely for a
+        bound.
 
         The kit watched too rarely if it recorded nothing for a quarter of `within`, or recorded that it woke that late.
         """
@@ -286,13 +288,13 @@ class Timeline:
 
     @property
     def saw_the_wait(self) -> bool:
-        """False if the wait for agreement was in vain and the kit watched too rarely, or woke too late, to know why."""
+        """False if the wait for agreement failed and the kit watched too rarely, or woke too late, to know why."""
         began, ended = max(self.healed, 0), self.disagreed
         return ended < 0 or self.watch_time(began, ended, CONVERGENCE_TIMEOUT) == self.time(ended) - self.time(began)
 
     def earlier(self, event: int, within: float) -> int:
-        """Return the event that lies `within` seconds earlier. A stretch without events counts for a quarter of `within` at
-        most."""
+        """Return the event that lies `within` seconds earlier. A stretch without events counts for at most a quarter of
+        `within`."""
         left, n, later, most = within, event, self.time(event), SHARE * within
         while n > 0 and left > 0:
             n -= 1
@@ -300,9 +302,8 @@ class Timeline:
         return n if left <= 0 else 0
 
     def incarnation(self, node: str, event: int) -> int:
-        """Return the number of the node's incarnation at an event. It rises at each phase of a fault that may have
-        restarted it, and when that fault is taken back.
-        """
+        """Return the number of the node's incarnation at an event. It rises at each phase of a fault that may have restarted the
+        node, and when that fault is undone."""
         return bisect_left(self._starts.get(node, ()), event)
 
     def faults_between(self, first: int, second: int) -> list[FaultPhase]:
@@ -323,12 +324,12 @@ class Timeline:
         return [span for span in self.spans if span.concerns((node,), self.broker_names)]
 
     def last_return(self, node: str) -> int:
-        """Return the event at which the last fault on a node was taken back; -1 if there was none, NEVER while one is active."""
+        """Return the event at which the last fault on a node was undone; -1 if there was none, NEVER while one is active."""
         return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
 
     def up_for(self, node: str, event: int) -> float:
-        """Return the seconds without a fault on a node before an event, as far as the kit watched; infinite if none
-        was ever active, negative while one is active."""
+        """Return how many seconds before an event a node was without faults, as far as the kit watched; infinite if it never had
+        any, negative while one is active."""
         back = self.last_return(node)
         return inf if back < 0 else self.watch_time(back, event, START_TIMEOUT) if back <= event else -inf
 
@@ -348,7 +349,7 @@ def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: 
 
 
 def _lateness_of(event: AnyEvent) -> float:
-    """Return the seconds by which the kit woke late, in events that record how a wait ended; 0 for others."""
+    """Return how many seconds late the kit woke, for events that record the end of a wait; 0 for others."""
     if isinstance(event, Overdue):
         return event.late
     if isinstance(event, Note):

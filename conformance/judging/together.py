@@ -12,7 +12,7 @@ S = TypeVar("S", bound=Story)
 class Together(Story):
     """All stories of several types, such as those of each transactional id and of each partition.
 
-    It takes no facts itself: facts go to the stories of their subjects.
+    It takes no facts itself: they go to the stories of their subjects.
     """
 
     def __init__(self, timeline: Timeline, stories: Mapping[type[Story], Sequence[Story]]) -> None:
@@ -21,7 +21,7 @@ class Together(Story):
         self._stories = stories
 
     def stories_of(self, type: type[S]) -> Sequence[S]:
-        """Return the stories of one type, by the names of their subjects."""
+        """Return the stories of one type, sorted by the names of their subjects."""
         return cast(Sequence[S], self._stories[type])
 
     def add_fact(self, fact: Any) -> None:

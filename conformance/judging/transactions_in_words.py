@@ -8,13 +8,11 @@ from conformance.judging.groups_in_words import results_of_partitions
 Plain = dict[str, Any]
 
 ENDS = {0: "abort", 1: "commit"}
-"""The types of the control records that end a transaction."""
+"""The types of control records that end a transaction."""
 
 
 def by_producer(batch: Plain) -> str:
-    """Return the producer of a batch in words: ` by producer 7, epoch 1, from sequence 4, in a transaction`; empty for
-    none.
-    """
+    """Describe the producer of a batch: ` by producer 7, epoch 1, from sequence 4, in a transaction`; empty without one."""
     if batch.get("producer_id", -1) < 0:
         return ""
     sequence = f", from sequence {batch['base_sequence']}" if batch.get("base_sequence", -1) >= 0 else ""
@@ -23,7 +21,7 @@ def by_producer(batch: Plain) -> str:
 
 
 def control(batch: Plain) -> str:
-    """Return a control batch in words: `commit marker of coordinator epoch 0`, or just `control` for others."""
+    """Describe a control batch: `commit marker of coordinator epoch 0`, or just `control` for others."""
     for record in batch.get("records", ()):
         if record.get("control_type") in ENDS:
             return f"{ENDS[record['control_type']]} marker of coordinator epoch {record['coordinator_epoch']}"

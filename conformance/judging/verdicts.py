@@ -1,6 +1,6 @@
-"""The verdict of a cell, judged once over the pooled observations of all its checks.
+"""The verdict of a cell, decided once over the pooled observations of all its checks.
 
-The same function serves pytest's controller and the Spark report.
+pytest's controller and the Spark report use the same function.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ VERDICTS: tuple[Verdict, ...] = (
 
 
 class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
-    """Pooled observations of one case. `inputs`, `examples` and `situations` count distinct ones: situations those of held
-    observations that are not calm, `changed` those of them that lived through a change. `calm` are the held observations, and
-    `calm_examples` the examples with no others, that fill no floor of a property.
+    """The pooled observations of one case. `inputs`, `examples` and `situations` are numbers of distinct ones. `situations` are
+    those of held observations that are not calm, and `changed` those among them whose subject a fault had changed. `calm` counts
+    the held observations that are, and `calm_examples` the examples with no others, which fill no floor of a property.
 
     `kept` counts recorded observations that keep the promise of a later KIP. `wavering`: identical tries of a probe gave
     different legal answers.
@@ -71,13 +71,12 @@ class CaseTally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellEvidence(msgspec.Struct, kw_only=True):
-    """All that is known about one row on one column.
+    """All evidence about one row on one column.
 
-    `checks` is how many checks the kit has for the row, `ran` how many ran, `errors` how many ended in trouble of
-    the kit. `changed`: the row was changed since, so that its observations no longer count. `lost` is what
-    is known to be missing from the column's shards: it may have been a violation, so nothing is satisfied.
-    `attempts` are those for no case, by check. `hindrance` is the row that the tested system broke, and how, so that a
-    check could not go on.
+    `checks` is the number of checks that the kit has for the row, `ran` how many of them ran, `errors` how many ended in trouble
+    of the kit. `changed`: the row has changed since, so that its observations no longer count. `lost` is what is known to be
+    missing from the column's shards; it may have been a violation, so nothing is satisfied. `attempts` are those for no case, by
+    check. `hindrance` is the row that the tested system broke, and how, so that a check could not go on.
     """
 
     cases: dict[str, CaseTally] = {}
@@ -93,8 +92,8 @@ class CellEvidence(msgspec.Struct, kw_only=True):
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One row on one column. `cases` has the applicable cases, observed or not, and any other case that was observed.
 
-    `value` is for a row of level `later`: whether the promise is kept. `attempts` has the checks some of whose examples lost
-    their premise or ended in trouble of the kit.
+    `value` is for a row of level `later`: whether the promise is kept. `attempts` has the checks with examples that lost their
+    premise or ended in trouble of the kit.
     """
 
     requirement: str
@@ -115,7 +114,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
-    """Return the reason why this case does not carry `satisfied`; empty if it does."""
+    """Return why this case is not enough for `satisfied`; empty if it is."""
     floor = floor_of(row, case)
     held, examples = counting(row, case, tally)
     counted = f"distinct situations in {tally.held} observations" if by_situation(row, case) else "observations"
@@ -132,8 +131,8 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
 
 
 def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
-    """Return the held observations, or situations, and the examples that fill a floor: for a probe all, else the disturbed
-    ones."""
+    """Return the numbers of held observations (or situations) and of examples that fill a floor: all for a probe, else the
+    disturbed ones."""
     if may_fill(row, case, calm=True):
         return tally.held, tally.examples
     held = tally.situations if by_situation(row, case) else tally.held - tally.calm
@@ -146,7 +145,7 @@ def count_idle(row: Requirement, case: str, tally: CaseTally) -> int:
 
 
 def undecided(case: str, tally: CaseTally) -> str:
-    """Return the reason why this case decides nothing although it is at its floor; empty if it decides."""
+    """Return why this case decides nothing although it reached its floor; empty if it decides."""
     if tally.undecided > tally.held:
         parts = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out")]
         return f"case {case}: {', '.join(filter(None, parts))}, and {tally.held} held"
@@ -154,7 +153,7 @@ def undecided(case: str, tally: CaseTally) -> str:
 
 
 def sum_up(names: Mapping[str, int], what: str) -> str:
-    """Return the sum of the counts and each of them, in words; empty if there are none."""
+    """Return the sum of the counts and each of them, in words; empty without counts."""
     each = ", ".join(f"{name} {times}" for name, times in sorted(names.items()))
     return f"{sum(names.values())} {what} ({each})" if names else ""
 
@@ -164,7 +163,7 @@ def _lost_premises(of: str, count: AttemptCount) -> str:
 
 
 def is_troubled(count: AttemptCount) -> bool:
-    """True if too many of the examples ended in trouble of the kit for the rows of their check to be judged."""
+    """True if so many examples ended in trouble of the kit that the rows of their check cannot be judged."""
     return count.errors > 0 and TROUBLED * count.errors >= count.made
 
 
@@ -184,7 +183,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
         return Judgement(
             verdict="inapplicable", reason=f"the row does not apply to {facts.version} as it declares itself"
         )
-    # A violation that a check of other rows came across is still a proof.
+    # A violation seen by a check of other rows is still a proof.
     if not evidence.checks and not any(tally.violated for tally in evidence.cases.values()):
         return Judgement(verdict="untested", reason=NO_CHECK)
     if evidence.changed:
@@ -193,8 +192,8 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
 
 
 def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
-    # A violation counts under any case, even if that was narrowed since. Where the case did not apply in the first place,
-    # it was left out when it was observed (`conformance.core.evaluate.judged_on`), by name.
+    # A violation counts under any case, even one that was narrowed since. If the case did not apply in the first place, the
+    # violation was left out by name when it was observed (`conformance.core.evaluate.judged_on`).
     is_judged = row.level not in RECORDED
     violated = sum(tally.violated for tally in evidence.cases.values())
     if violated and is_judged:
@@ -216,7 +215,7 @@ def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str,
 
 
 def _why_inconclusive(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> list[str]:
-    """Return the reasons why a row that is not broken is not satisfied either."""
+    """Return why a row that is not broken is not satisfied either."""
     reasons = [
         *(below_floor(row, case, tally) for case, tally in tallies.items()),
         *(undecided(case, tally) for case, tally in tallies.items()),

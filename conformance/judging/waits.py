@@ -23,16 +23,16 @@ CONTROLLERS_SERVE = frozenset(
         "update_features",
     )
 )
-"""The requests that a broker forwards to the active controller or answers with its help."""
+"""The requests that a broker forwards to the active controller, or answers with its help."""
 COORDINATED: dict[Kind, CoordinatorType] = {
     "group": CoordinatorType.GROUP,
     "transactional-id": CoordinatorType.TRANSACTION,
 }
-"""The kind of coordinator of each kind of subject that has one."""
+"""The kind of coordinator for each kind of subject that has one."""
 
 
 class FailedWait:
-    """One wait that ended in vain. It concerns the subjects of its requests, if the event lists them."""
+    """A wait that failed. It concerns the subjects of its requests, if the event lists them."""
 
     def __init__(self, history: History, overdue: Overdue) -> None:
         self._history = history
@@ -54,16 +54,16 @@ class FailedWait:
 
     @property
     def _nodes(self) -> set[str]:
-        """The nodes that were asked. A combined node has a name of its own as a controller."""
+        """The nodes that were asked. A combined node has another name as a controller."""
         return {request.node.partition("/")[0] for request in self._requests}
 
     # --- partitions
 
     def concerns(self, topic: str, index: int, of: int) -> bool:
-        """True if the step depends on a partition of a topic that has `of` partitions: requests named the partition, the topic
-        without partitions, or a group or transactional id that its leader coordinates.
+        """True if the step depends on a partition of a topic that has `of` partitions: a request named the partition, the topic
+        without partitions, or a group or transactional id that the partition's leader coordinates.
 
-        If they named none of these, any partition counts.
+        If no request named any of these, any partition counts.
         """
         if Subject("topic", topic) in self._subjects and not self._names_partition_of(topic):
             return True
@@ -84,7 +84,7 @@ class FailedWait:
 
     @cached_property
     def _timeline(self) -> Timeline:
-        """The timeline until the end of the wait."""
+        """The timeline up to the end of the wait."""
         timeline = Timeline(self._history.example, self._history.events)
         for event in self._history.events[: self.over]:
             if not isinstance(event, Answer) and (not isinstance(event, Call) or event.op in NOTED):
@@ -92,7 +92,7 @@ class FailedWait:
         return timeline
 
     def should_be_up(self, id: int) -> bool:
-        """True if a broker's process runs, and no fault has been active on it for the time within which it must start."""
+        """True if a broker's process runs, and the last fault on it ended so long ago that it must have started."""
         node = self._timeline.names.get(id, "")
         back = self._timeline.last_return(node)
         if back == NEVER or any(end.node == node and end.n > back for end in self._ends):
@@ -107,9 +107,10 @@ class FailedWait:
 
     @property
     def hit_by_fault(self) -> bool:
-        """True if a fault was active on the node while a request to it waited for its answer, or on a controller that serves it.
+        """True if a fault was active on the node while a request to it waited for its answer, or on a controller that serves the
+        node.
 
-        It may be healed by the time the bound has passed.
+        The fault may be healed by the time the bound has passed.
         """
         if self.lost is None:
             return False
@@ -139,7 +140,7 @@ class FailedWait:
         """True if only this node was asked, if it leads a partition that the step concerns, or if it was asked without naming a
         partition.
 
-        If it is not known which nodes were asked, any node counts.
+        If it is unknown which nodes were asked, any node counts.
         """
         if not self._requests or self._nodes == {node}:
             return True
