@@ -45,8 +45,8 @@ class Late(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The result of a wait: the number of tries, whether the condition came true `within` so many seconds, and if not, how late
-    the kit itself woke.
+    """The result of a wait: the number of tries, whether the condition came true `within` this many seconds, and if not, how late
+    the kit itself was.
 
     It is no bool, since an exceeded bound proves nothing while the kit starved: `held_if` and `premise` take it as it is.
     """

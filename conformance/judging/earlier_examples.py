@@ -41,7 +41,7 @@ class Earlier(msgspec.Struct, frozen=True):
 
 
 def _add_sent_values(stories: Sequence[PartitionStory], before: SentValues | None) -> SentValues | None:
-    """Return None if some values are not known, because they were sent as raw bytes or appended by a fault."""
+    """Return None if some values are unknown because they were sent as raw bytes or appended by a fault."""
     sent = {name: Counter(values) for name, values in (before or {}).items()}
     for story in stories:
         if (

@@ -163,7 +163,7 @@ def _lost_premises(of: str, count: AttemptCount) -> str:
 
 
 def is_troubled(count: AttemptCount) -> bool:
-    """True if so many examples ended in trouble of the kit that the rows of their check cannot be judged."""
+    """True if too many of the examples ended in trouble of the kit, so that the rows of their check cannot be judged."""
     return count.errors > 0 and TROUBLED * count.errors >= count.made
 
 

@@ -1,7 +1,7 @@
-"""Facts about any Kafka API: does an answer cover the items of its request, and which error codes does it have?
+"""Facts about any Kafka API: whether an answer covers the items of its request, and its error codes.
 
-`API_OF` names the API of each operation whose answer a node gave, `PARTS` the lists inside an answer whose elements have error
-codes of their own, and `BATCHES` where the items of a request and of its answer are. A test compares the latter with the client.
+`API_OF` names the API of each operation that a node answers, `PARTS` the lists inside an answer whose elements have error codes
+of their own, and `BATCHES` the fields with the items of a request and of its answer. A test compares `BATCHES` with the client.
 """
 
 import re
@@ -31,12 +31,12 @@ Named: TypeAlias = tuple[Any, Any, Key]
 """An item's name: name and id of its topic (or its first field, and None), and the values of its further fields."""
 
 INTERNAL = frozenset({Error.UNKNOWN_SERVER_ERROR, Error.NETWORK_EXCEPTION})
-"""Errors that no well-formed request may get: UNKNOWN_SERVER_ERROR, and those by which clients report that no answer came."""
+"""Errors that no well-formed request may get: UNKNOWN_SERVER_ERROR, and those by which clients report a missing answer."""
 
 DUPLICATES, SEVERAL = "duplicates", "several-items"
-"""Cases besides one for each API: a request that names an item more than once, and one with several distinct items."""
+"""The cases besides one per API: a request that names an item more than once, and one with several distinct items."""
 UNEXPECTED = "UnexpectedAnswer"
-"""The client's error for an answer that does not hold exactly the one requested item."""
+"""The client's error for an answer without exactly the one requested item."""
 
 ASKED = {op: kind for op, kind in OPERATIONS.items() if kind.api and issubclass(kind.answer, Answer)}
 API_OF = {op: kind.api for op, kind in ASKED.items()}
@@ -58,10 +58,9 @@ PARTS: dict[str, list[tuple[str, ...]]] = {op: [*_paths(kind.answer)] for op, ki
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a request or an answer: the field with their list or the single item (empty for the whole message),
-    and the fields that identify an item (an index if an item is a pair, none if it is a name). If each element of that
-    list holds items in a list of its own, `within` names the latter, and `group` the field that identifies the
-    element."""
+    """The items of a request or an answer: the field with their list or with the single item (empty for the whole message), and
+    the fields that identify an item (an index if an item is a pair, none if it is a name). If each element of that list has a
+    list of items itself, `within` is the field of the inner list, and `group` the field that identifies the element."""
 
     field: str = ""
     by: tuple[str | int, ...] = ("topic", "partition")
@@ -69,7 +68,7 @@ class Items(msgspec.Struct, frozen=True):
     group: str = ""
 
     def items_in(self, message: Plain) -> Sequence[Any] | None:
-        """Return the items of a message; None where it has null in place of a list."""
+        """Return the items of a message; None if it has null in place of a list."""
         found: Any = message[self.field] if self.field else message
         if self.within:
             return [(one[self.group], *item) for one in found for item in one[self.within]]
@@ -141,12 +140,12 @@ BATCHES: dict[str, Batch] = {
         Items("partitions", ("topic", "partition", "producer_id")),
     ),
 }
-"""The items of each operation whose request has a list on the wire, even where the client sends one item only. Filters
+"""The items of each operation whose request has a list on the wire, even if the client sends only one item. Filters
 (DescribeLogDirs, ListTransactions) and requests for everything (ListPartitionReassignments) have no items."""
 
 
 class LawResult(msgspec.Struct, frozen=True, gc=False):
-    """The test of one answer by a law, with the events of request and answer; `wrong` is empty if the law holds."""
+    """The result of testing one answer by a law, with the events of request and answer; `wrong` is empty if the law holds."""
 
     case: str
     asked: int
@@ -155,7 +154,7 @@ class LawResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pairing(LawResult, frozen=True, gc=False):
-    """The items of a request beside those of its answer."""
+    """The items of a request, paired with those of its answer."""
 
 
 class ErrorCodes(LawResult, frozen=True, gc=False):
@@ -188,7 +187,7 @@ def answers(request: Operation[Any], answer: Answer | Lost, at: Decoding) -> Ite
             return ()
         seen.add(case)
         facts = [kind(case, at.call.n, at.answer.n, "") for kind in (_OF_BATCH if op in BATCHES else _OF_OTHER)]
-    elif "version" not in at.answer.value:  # a consumer notes what it did, under the name of its request
+    elif "version" not in at.answer.value:  # a consumer notes its own actions under the name of their request
         return ()
     else:
         facts = [*_pairings(request, answer, at), *_error_codes(request, answer, at)]
@@ -246,8 +245,8 @@ _EXEMPT = frozenset(
 
 
 def _is_exempt(request: Operation[Any], answer: Answer) -> bool:
-    """True if the answer need not match the request item by item: pages, incremental fetch sessions, versions without
-    a list, and requests that are not answered. In Metadata 0 an empty list asks for all topics, as null does later."""
+    """True if the answer need not match the request item by item: pages, incremental fetch sessions, versions without a list, and
+    requests without an answer. In Metadata 0 an empty list asks for all topics, as null does later."""
     match request:
         case DescribeTopicPartitions():
             more = answer.next_cursor if isinstance(answer, TopicPartitionsAnswer) else None
@@ -279,7 +278,7 @@ def _error_of(part: object) -> Error:
 
 
 def _is_same(asked: Named, answered: Named) -> bool:
-    """True if both name the same item: compared by name if both have one, else by id."""
+    """True if both name the same item, compared by name if both have one, else by id."""
     name, id, rest = answered
     return rest == asked[2] and (
         name == asked[0] if name is not None and asked[0] is not None else id == asked[1] is not None
@@ -308,9 +307,8 @@ def _key(named: Named, asked: Counter[Key]) -> Key:
 
 
 def _wrong_items(asked: Counter[Key], answered: Counter[Key], refused: bool) -> str:
-    """Say how the answered items differ from the requested ones; empty if they match. An item requested several times
-    is answered once or as often; if all are `refused`, one answer may stand for the whole request.
-    """
+    """Return a description of how the answered items differ from the requested ones; empty if they match. An item requested
+    several times is answered once or as often; if all are `refused`, one answer may stand for the whole request."""
     missing = [key for key in asked if key not in answered and not refused]
     foreign = [key for key in answered if key not in asked]
     repeated = [key for key, count in answered.items() if key in asked and count not in (1, asked[key])]
@@ -359,7 +357,7 @@ _BY_KEY = {
 
 
 def _is_plain(request: Operation[Any], answer: Answer) -> bool:
-    """True only if the answer certainly keeps all laws: a quick test, which most answers pass."""
+    """True only if the answer certainly keeps all laws: a quick test that most answers pass."""
     op = request.op
     if isinstance(request, Metadata):
         return isinstance(answer, MetadataAnswer) and _is_plain_topic(request, answer)

@@ -16,13 +16,13 @@ A = TypeVar("A")
 
 NONE = 0
 UNKNOWN_OUTCOME = -1
-"""Stands in for an error code if it is not known whether the request was handled."""
+"""A placeholder for an error code if it is unknown whether the request was handled."""
 NEVER_SENT = -2
-"""Stands in for an error code if the request was certainly never sent."""
+"""A placeholder for an error code if the request was certainly never sent."""
 
 
 class Lost(msgspec.Struct, frozen=True, gc=False):
-    """Stands in for a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if left to the client.
+    """A placeholder for a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if the client chose it.
 
     It says nothing about any partition or topic.
     """
@@ -58,9 +58,9 @@ Attributed = tuple[Kind, str, Any]
 """Kind and name of a subject, and a fact of its story."""
 
 Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
-"""A function that makes facts of a request and its answer, both as structs of `protocol` or `history.readings`.
+"""A function that turns a request and its answer, both structs of `protocol` or `history.readings`, into facts.
 
-A decoder for lost requests too is given a `Lost` in place of their answers.
+A decoder that also takes lost requests gets a `Lost` in place of their answers.
 """
 
 
@@ -82,9 +82,9 @@ class Decoders(msgspec.Struct, frozen=True):
 
 class Decoding:
     """The state that decoders share within one history: the timeline, equal values as one object, sessions of consumers, requests
-    in flight by node and number (None where two share one), and the laws of all answers that already have a fact.
+    in flight by node and number (None if two share one), and the laws of all answers that already have a fact.
 
-    `call` and `answer` are the events whose facts are made, `request` and `value` what they hold.
+    `call` and `answer` are the events that are being decoded, `request` and `value` their contents.
     """
 
     call: Call
@@ -155,7 +155,7 @@ def decodes(
 def decodes(
     *requests: Callable[..., Operation[Any]], about: Iterable[Kind], lost: bool = False
 ) -> Callable[[Decoder], Decoder]:
-    """Register a decoder of these requests, for facts about these kinds of subjects; if `lost`, of lost ones too."""
+    """Register a decoder of these requests, for facts about these kinds of subjects; with `lost`, it also gets lost requests."""
 
     def enter(decoder: Decoder) -> Decoder:
         for request in cast(tuple[type[Operation[Any]], ...], requests):

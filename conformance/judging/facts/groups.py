@@ -1,4 +1,4 @@
-"""Facts about offsets that groups commit, and about records that consumers got."""
+"""Facts about offsets that groups commit, and about records that consumers receive."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -39,7 +39,7 @@ class OffsetCommitResult(Exchange, frozen=True, gc=False):
     """An OffsetCommit or TxnOffsetCommit of one partition; `error` is -1 if its outcome is unknown, -2 if it was never sent.
 
     An offset in a transaction takes effect when the transaction commits, which this fact does not know: its `error` is -1, and
-    `accepted` is the coordinator's answer. Member, and member epoch or generation, are those of the request.
+    `accepted` is the coordinator's answer. Member and member epoch (or generation) are from the request.
     """
 
     group: str
@@ -88,7 +88,7 @@ class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
 class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A step of the kit's own epoch-aware reader: `deliver` records (offset, epoch, value), `rewind` or `restart`.
 
-    `to` is the reader's position after the step, `truncation` the (epoch, end offset) that it was given.
+    `to` is the reader's position after the step, `truncation` the (epoch, end offset) that the leader reported.
     """
 
     event: int
@@ -104,7 +104,7 @@ class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @decodes(OffsetCommit, about=["partition"], lost=True)
 def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    """Yield the commit of each partition. A consumer does not report its request version, which is a recent one."""
+    """Yield the commit of each partition. A consumer does not report the version of its request, which is a recent one."""
     has_epoch = answer.version < 0 or answer.version >= COMMITS_EPOCH_FROM
     for wanted in request.offsets:
         error = _error_of(wanted, answer)

@@ -14,7 +14,7 @@ LATEST, EARLIEST = -1, -2
 """The timestamps that ask ListOffsets for the end and the start of a log."""
 CONSUMER = -1
 READ_COMMITTED = 1
-"""The isolation level read_committed: consumers are given records of committed transactions only."""
+"""The isolation level read_committed: consumers get only records of committed transactions."""
 FUTURE_REPLICA = -3
 """The replica id of the kit's fetches that read a whole log, including its uncommitted suffix."""
 CONTROLLER_UNKNOWN = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_CONTROLLER)
@@ -30,11 +30,11 @@ class ControlMarker(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplicaBatch(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A batch as a replica has it. Its CRC covers everything but base offset and leader epoch, so batches that agree in these
-    three are one object within a history.
+    """A batch as a replica has it. Its CRC covers everything but base offset and leader epoch, so batches with the same CRC, base
+    offset and leader epoch are one object within a history.
 
-    `records` are (offset, value); a control batch has none, and its `marker` instead. Producer id, epoch and sequence
-    are -1 for a batch without a producer id.
+    `records` are (offset, value); a control batch has a `marker` instead. Producer id, epoch and sequence are -1 for a batch
+    without a producer id.
     """
 
     base: int
@@ -66,10 +66,10 @@ by_epoch: Callable[[ReplicaBatch], int] = attrgetter("epoch")
 
 
 class FetchResult(Exchange, frozen=True, gc=False):
-    """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, -1 for none.
+    """A Fetch that was answered without an error. `cur` is its CurrentLeaderEpoch and `last` its LastFetchedEpoch, or -1.
 
     `batches` end at or above the fetch offset. `diverging` is the (epoch, end offset) of a DivergingEpoch. A `full` read shows
-    the replica's whole log: it joins successive fetches up to an empty one, and has the event and the offsets of that last one.
+    the replica's whole log: it joins successive fetches up to an empty one, whose event and offsets it has.
     """
 
     cur: int
@@ -113,8 +113,7 @@ class FetchResult(Exchange, frozen=True, gc=False):
 
 
 class ErrorResponse(Exchange, frozen=True, gc=False):
-    """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the requested offset or
-    epoch.
+    """A Fetch, ListOffsets or OffsetForLeaderEpoch that was answered with an error. `position` is the requested offset or epoch.
 
     `hint` is the (epoch, leader) that came with the error of a Fetch (KIP-951).
     """
@@ -129,7 +128,7 @@ class ErrorResponse(Exchange, frozen=True, gc=False):
 
 
 class ProduceResult(Exchange, frozen=True, gc=False):
-    """A Produce of one batch. `error` is -1 where the outcome is unknown, or with acks=0; `offset` is its base offset, or -1.
+    """A Produce of one batch. `error` is -1 if the outcome is unknown, or with acks=0; `offset` is its base offset, or -1.
 
     `failed`: the batch certainly reached no log, since it was never sent or was rejected before the append.
     """
@@ -149,7 +148,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
     """True if the batch was sent as raw bytes, so that its records are not known."""
     version: int = -1
     timed_out: bool = False
-    """True if no answer came in time. Any other request of unknown outcome lost its connection."""
+    """True if no answer came in time. With any other unknown outcome the connection was lost."""
 
     @property
     def last_offset(self) -> int:
@@ -163,7 +162,7 @@ class ProduceResult(Exchange, frozen=True, gc=False):
 
 
 class PartitionState(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Leader (-1 for none), epoch, ISR and replicas of a partition, and the unfenced brokers by the same answer."""
+    """Leader (-1 for none), epoch, ISR and replicas of a partition, and the unfenced brokers in the same answer."""
 
     leader: int
     epoch: int
@@ -231,8 +230,8 @@ class DeleteRecordsResult(Exchange, frozen=True, gc=False):
 class RegisteredPartition(Exchange, frozen=True, gc=False):
     """A partition as a broker's DescribeTopicPartitions or a controller's metadata log describes it (KIP-966).
 
-    `eligible` are its eligible leader replicas, None where the answer has none; `last_known` has its last known leader.
-    `recovering`: its leader was elected uncleanly; known from the metadata log only.
+    `eligible` are its eligible leader replicas, or None if the answer has none; `last_known` has its last known leader.
+    `recovering`: its leader was elected uncleanly; only the metadata log says so.
     """
 
     leader: int
@@ -250,13 +249,13 @@ class RegisteredStates(Exchange, frozen=True, gc=False):
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):
-    """An unclean election requested by ElectLeaders, which succeeded (`granted`) or has an unknown outcome."""
+    """An unclean election requested by ElectLeaders. It succeeded (`granted`), or its outcome is unknown."""
 
     granted: bool
 
 
 class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One replica on disk. `epochs` are the (epoch, start offset) of leader-epoch-checkpoint, None where the file was missing.
+    """One replica on disk. `epochs` are the (epoch, start offset) pairs of leader-epoch-checkpoint, or None without the file.
 
     `batches` are (base offset, last offset, epoch, digest of all bytes); `torn` describes an incomplete last batch.
     """
@@ -271,7 +270,7 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class BesideFailedDirectory(Exchange, frozen=True, gc=False):
-    """A replica in another directory of a broker with a failed log directory, by DescribeLogDirs."""
+    """A replica in a healthy directory of a broker with a failed log directory, from DescribeLogDirs."""
 
 
 def say_epochs(entries: Iterable[tuple[int, int | None]]) -> str:
@@ -281,7 +280,7 @@ def say_epochs(entries: Iterable[tuple[int, int | None]]) -> str:
 
 
 def say_divergence(diverging: tuple[int, int] | None) -> str:
-    """Return the answer to a fetch in words: where it diverges, if it does."""
+    """Describe the answer to a fetch: where it diverges, if it does."""
     return (
         "answered no divergence" if diverging is None else f"answered that epoch {diverging[0]} ends at {diverging[1]}"
     )

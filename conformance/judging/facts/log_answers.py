@@ -78,7 +78,7 @@ Part = TypeVar("Part", ProducedPartition, FetchedPartition)
 
 SHOWS_EPOCH_FROM = since("MetadataResponse", "LeaderEpoch")
 WHOLE_BYTES = 1024 * 1024
-"""The least partition_max_bytes, in bytes, with which a Fetch counts as a read of the whole log."""
+"""The minimum partition_max_bytes with which a Fetch counts as a read of the whole log."""
 
 
 @decodes(cluster.Metadata, about=["partition"])
@@ -119,7 +119,7 @@ def _produce_many(request: ProduceMany, answer: ProduceAnswer | Lost, at: Decodi
 
 @decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
 def _park_produce(request: ParkProduce, answer: PendingRequest | Lost, at: Decoding) -> Iterator[Attributed]:
-    """Yield writes that stay in flight, with acks=all. Their outcome is unknown here: the answer comes with another call."""
+    """Yield writes that stay in flight, with acks=all. Their outcome is unknown here: the answer belongs to another call."""
     for wanted in request.partitions:
         yield from _produce_result(request, wanted, None, answer, at)
 
@@ -145,8 +145,8 @@ def _produce_result(
     answer: ProducedPartition | ProduceAnswer | PendingRequest | Lost,
     at: Decoding,
 ) -> Iterator[Attributed]:
-    """Yield the result for one partition of a Produce; its outcome is unknown without an answer for the partition (`own`)."""
-    # Bytes in place of a batch, or no batch, hold no known values.
+    """Yield the result for one partition of a Produce. Its outcome is unknown if the answer lacks the partition (`own`)."""
+    # Bytes in place of a batch have no known values.
     batch = wanted.records if isinstance(wanted.records, NewBatch) else NewBatch(())
     result = own if isinstance(own, ProducedPartition) else None
     error = result.error if result is not None else UNKNOWN_OUTCOME
@@ -184,8 +184,8 @@ def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterator[A
 
 @decodes(FetchMany, about=["partition"])
 def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterator[Attributed]:
-    """Yield the results of the requested partitions, not of others that a fetch session returns. Errors are left out, and so
-    are partitions of which only a few bytes were requested."""
+    """Yield the results of the requested partitions, not of others that a fetch session returns. Errors are left out, and so are
+    partitions of which only a few bytes were requested."""
     for wanted in request.partitions:
         own = _part_about(wanted, answer.partitions) if wanted.partition_max_bytes >= WHOLE_BYTES else None
         if own is not None and own.error == NONE:
@@ -234,7 +234,7 @@ def _batch(one: records.Batch, at: Decoding) -> ReplicaBatch:
 
 
 def _marker(one: records.Batch) -> ControlMarker | None:
-    """Return the transaction marker in a control batch; None for others, such as a LeaderChangeMessage."""
+    """Return the transaction marker in a control batch; None for other control records, such as a LeaderChangeMessage."""
     for record in one.records:
         if record.control_type in (ControlType.ABORT, ControlType.COMMIT):
             return ControlMarker(record.offset, record.control_type == ControlType.COMMIT, record.coordinator_epoch)
@@ -313,8 +313,7 @@ def _delete_records(request: DeleteRecords, answer: DeletedRecords | Lost, at: D
 
 @decodes(ElectLeaders, about=["partition"], lost=True)
 def _elect_leaders(request: ElectLeaders, answer: PartitionResults | Lost, at: Decoding) -> Iterator[Attributed]:
-    """Yield the unclean elections that were held or may have been. The election of a partition that the answer lacks was
-    refused."""
+    """Yield the unclean elections that took place or may have. If the answer lacks a partition, its election was refused."""
     if request.election_type != ElectionType.UNCLEAN:
         return
     for topic, index in request.partitions or ():

@@ -30,7 +30,7 @@ Source = Literal["vote", "begin", "end", "fetch", "fetch-error", "fetch-snapshot
 
 
 class KnownLeader(Exchange, frozen=True, gc=False):
-    """A leader (-1 if unknown) and epoch that a node names: in an answer, in its quorum-state, or as seen after a fault."""
+    """A leader (-1 if unknown) and epoch that a node names: in an answer, in its quorum-state, or after a fault."""
 
     source: Source
     leader: int
@@ -47,7 +47,7 @@ class VoteResult(Exchange, frozen=True, gc=False):
     candidate: int
     epoch: int
     last: tuple[int, int]
-    """Epoch and offset of the candidate's log end."""
+    """The epoch and offset of the candidate's log end."""
     pre_vote: bool
     granted: bool
     known: LeaderAndEpoch
@@ -77,7 +77,7 @@ class MetadataFetch(Exchange, frozen=True, gc=False):
 
     offset: int
     last_epoch: int
-    """The epoch of the last record that the fetcher claims to have."""
+    """The epoch of the fetcher's last record, by its own claim."""
     known: LeaderAndEpoch
     high_watermark: int
     diverging: EpochAndOffset | None
@@ -85,7 +85,7 @@ class MetadataFetch(Exchange, frozen=True, gc=False):
 
 
 class StoredState(Exchange, frozen=True, gc=False):
-    """The content of a quorum-state that was read. A damaged file is no such fact: it equals nothing."""
+    """The content of a quorum-state. A damaged file yields no such fact."""
 
     leader: int
     epoch: int
@@ -124,7 +124,7 @@ class StoredEpochs(Exchange, frozen=True, gc=False):
 
 
 class RequestToPeer(Exchange, frozen=True, gc=False):
-    """A request that a voter played by the kit received; `candidate` is the id in a Vote, -1 in other requests."""
+    """A request that a voter played by the kit received. `candidate` is the id in a Vote, and -1 in other requests."""
 
     candidate: int
 
@@ -149,8 +149,8 @@ def _forged(sender: int, at: Decoding) -> Iterator[Attributed]:
 
 @decodes(Vote, about=["quorum"], lost=True)
 def _vote(request: Vote, answer: VoteAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    """Yield what a Vote shows. One with last offset -1 is refused before any state is touched: it is a sensor, and forges
-    nothing."""
+    """Yield the facts of a Vote. A Vote with last offset -1 is refused before it changes any state: the kit uses it to ask, and
+    it does not count as forged."""
     if isinstance(answer, Lost):
         if request.last_offset >= 0 and not request.pre_vote:
             yield from _forged(request.candidate_id, at)
@@ -190,7 +190,7 @@ def _end(request: EndQuorumEpoch, answer: RaftAnswer | Lost, at: Decoding) -> It
 
 
 def _of_leader(source: Source, sender: int, answer: RaftAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    """Yield what a request under the id of a leader shows."""
+    """Yield the facts of a request sent under the id of a leader."""
     if isinstance(answer, Lost):
         yield from _forged(sender, at)
     elif answer.top_level_error == NONE:
@@ -209,7 +209,7 @@ def _fetch_snapshot(request: FetchSnapshot, answer: SnapshotPiece, at: Decoding)
 
 @decodes(DescribeQuorum, about=["quorum"])
 def _describe(request: DescribeQuorum, answer: QuorumAnswer, at: Decoding) -> Iterator[Attributed]:
-    """Yield a description. One with an error says nothing: its fields are zeros."""
+    """Yield a description. A description with an error has only zeros, and yields nothing."""
     if answer.error == answer.top_level_error == NONE:
         yield from _known("describe", answer.leader_id, answer.leader_epoch, at)
         yield from _quorum(QuorumDescription(*at.exchange(), answer))

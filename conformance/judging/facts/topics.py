@@ -1,4 +1,4 @@
-"""Facts about what an administrator changes: topics, and the configurations of topics, brokers and groups."""
+"""Facts about changes by an administrator: to topics, and to the configurations of topics, brokers and groups."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
@@ -42,7 +42,7 @@ OPEN = frozenset(
         Error.NOT_CONTROLLER,
     )
 )
-"""Errors that leave it open whether the request took effect."""
+"""Errors after which the request may have taken effect or not."""
 TOPIC, BROKER, GROUP = 2, 4, 32
 """Resource types of DescribeConfigs and IncrementalAlterConfigs."""
 OWN_SOURCE = {TOPIC: 1, BROKER: 2, GROUP: 8}
@@ -51,13 +51,12 @@ CLUSTER_DEFAULT_SOURCE = 3
 """The ConfigSource of values that are set on the cluster-wide default of all brokers."""
 
 Outcome = Literal["done", "refused", "open"]
-"""The outcome of a change. done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not.
-"""
+"""The outcome of a change. done: acknowledged; refused: answered with a definite error; open: it may have taken effect or not."""
 
 
 class Resource(msgspec.Struct, frozen=True, order=True):
-    """A topic, broker or group; `type` is its resource type in IncrementalAlterConfigs. A broker's name is its id, the cluster
-    default's is empty."""
+    """A topic, broker or group; `type` is its resource type in IncrementalAlterConfigs. The name of a broker is its id, that of
+    the cluster default is empty."""
 
     type: int
     name: str
@@ -73,11 +72,10 @@ class Resource(msgspec.Struct, frozen=True, order=True):
 
 
 class ResourceChange(Exchange, frozen=True, gc=False):
-    """One item of a request that changes a resource. `configs` are values by key, None for one that is deleted.
+    """One item of a request that changes a resource. `configs` are values by key, None for a deleted one.
 
-    `partitions` is the requested number of partitions, -1 if the request names none; `error` is -1 if no answer came.
-    `topic_id` is the id that the creation of a topic answered, or by which it was to be deleted; `left_open` is why the outcome
-    is open.
+    `partitions` is the requested number of partitions, or -1; `error` is -1 if no answer came. `topic_id` is the id in the answer
+    to a creation, or in a deletion by id; `left_open` is why the outcome is open.
     """
 
     resource: Resource
@@ -91,7 +89,7 @@ class ResourceChange(Exchange, frozen=True, gc=False):
 
     @property
     def replaces(self) -> bool:
-        """True if the change creates or deletes the topic, so that no earlier setting outlives it."""
+        """True if the change creates or deletes the topic, after which no earlier setting remains."""
         return self.kind in ("create", "delete")
 
     def __str__(self) -> str:
@@ -116,7 +114,7 @@ class TopicSeen(Exchange, frozen=True, gc=False):
 
 
 class Described(Exchange, frozen=True, gc=False):
-    """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it gave any.
+    """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it has any.
 
     `keys` are the requested keys, None for all.
     """

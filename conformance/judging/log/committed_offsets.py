@@ -1,6 +1,6 @@
 """Committed offsets and their epochs (KIP-320), whatever happens to the group coordinator.
 
-The partition of __consumer_offsets that holds a group is not looked up: damage to any of them counts, on the nodes concerned.
+The judges do not determine which partition of __consumer_offsets a group uses: damage to any of them on a relevant node counts.
 """
 
 from bisect import bisect_left
@@ -17,17 +17,16 @@ from conformance.judging.timeline import FaultSpan
 OFFSETS_TOPIC = "__consumer_offsets"
 UNKNOWN = -1
 REFUSED = frozenset((-2, 3, 12, 22, 24, 25, 27, 30, 82, 110, 113))
-"""Errors of commits that were never sent, or refused before the append. After others the outcome is unknown: an append
-that timed out, or lost its leader, is answered as COORDINATOR_NOT_AVAILABLE."""
+"""Errors of commits that were never sent, or refused before the append. Any other error leaves the outcome unknown:
+COORDINATOR_NOT_AVAILABLE, for example, may mean that the append timed out or lost its leader."""
 NO_OFFSET = -1
 
 
 class Shown(NamedTuple):
-    """An OffsetFetch, the last commit certainly acknowledged before it, all commits that it may show, and all commits of the
+    """An OffsetFetch with the last commit certainly acknowledged before it, all commits that it may show, and all commits of the
     history.
 
-    `excuse` is the evidence by which the answer may show an earlier commit or none. It may never show an offset that no commit
-    had.
+    `excuse` is why the answer may show an earlier commit or none. It may never show an offset that was never committed.
     """
 
     fetch: FetchedOffset
@@ -90,7 +89,7 @@ def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterat
 
 def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
     """Return the broker that handled a commit. For a commit by a client library, that is the coordinator of the nearest request
-    with no fault between the two."""
+    with no fault in between."""
     if commit.node in story.timeline.ids:
         return commit.node
     place = bisect_left(story.committed, commit.event, key=by_event)
@@ -123,10 +122,10 @@ def _fetches_with_commits(story: PartitionStory) -> Iterator[Shown]:
 
 
 def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
-    """Return the evidence by which the answer may be older than a commit; None if there is none.
+    """Return the evidence by which the answer may be older than a commit; None without any.
 
-    A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up
-    (KAFKA-14499). Clients set RequireStable.
+    A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up (KAFKA-14499).
+    Clients set RequireStable.
     """
     if not _is_clean(story, commit, fetch):
         return OFFSETS_LOST
@@ -139,8 +138,8 @@ def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOff
 def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
     """Add a commit to those that may be shown.
 
-    An acknowledged commit replaces those that were acknowledged before it was sent. A commit of unknown outcome may be
-    written at any time.
+    An acknowledged commit replaces those that were acknowledged before it was sent. A commit of unknown outcome may be written at
+    any time.
     """
     if commit.error == NONE:
         known[:] = [one for one in known if one.error != NONE or one.event > commit.asked]
@@ -149,7 +148,7 @@ def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
 
 
 def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
-    """True if no fault on the coordinator, or on a running controller, delays what the coordinator hears from controllers."""
+    """True if no fault on the coordinator, or on a running controller, delays what the controllers tell the coordinator."""
     brokers = story.timeline.broker_names
     return all(
         not span.effects.may_delay_messages
@@ -163,7 +162,7 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
 
 
 def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> bool:
-    """True if no fault between the commit and the fetch can have cost the group's log the commit.
+    """True if no fault between commit and fetch can have removed the commit from the group's log.
 
     The commit is on the coordinator that handled it and on all replicas in sync with it. It can be lost only by damage to that
     node or to the one that answers the fetch, or by an unclean election in __consumer_offsets.
@@ -174,7 +173,7 @@ def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedO
 
 
 def _damages(span: FaultSpan, took: str, answers: str) -> bool:
-    """True if the fault cost either node records, or cost the one that answers its leader epoch cache. It is not always known
-    which node handled a commit."""
+    """True if the fault lost records on either node, or the leader epoch cache of the one that answers. The node that handled a
+    commit is not always known."""
     records = span.effects.damages_log and (not took or not {took, answers}.isdisjoint(span.nodes))
     return records or (span.effects.loses_epochs and answers in span.nodes)

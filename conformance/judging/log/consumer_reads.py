@@ -1,4 +1,4 @@
-"""Consumer fetches: the records that they returned, and the high watermark of the same answer (KIP-101, KIP-320)."""
+"""Consumer fetches: the records that they returned, compared with the high watermark in the same answer (KIP-101, KIP-320)."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,7 +19,7 @@ METADATA_PARTITION = f"{METADATA_LOG}-0"
 class ConsumerRead(msgspec.Struct, frozen=True):
     """A consumer's Fetch. `uncommitted`: the replica certainly had records at or above the answer's high watermark.
 
-    `beyond` is a batch of the answer at or above that high watermark; `proof` is the event of a later request's answer whose
+    `beyond` is a batch of the answer at or above that high watermark. `proof` is the event of an answer to a later request whose
     high watermark is no higher.
     """
 
@@ -31,7 +31,7 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
     @property
     def uncommitted_records(self) -> str:
-        """The uncommitted records that the answer certainly contained, in words; empty if it contained none."""
+        """The uncommitted records that the answer certainly contained, in words; empty without any."""
         if self.beyond is None or not self.proof:
             return ""
         return f"{self.read.node} gave a consumer {self.beyond} with the high watermark {self.read.high_watermark}"
@@ -47,8 +47,8 @@ class ConsumerRead(msgspec.Struct, frozen=True):
 
 
 class ConsumerReads:
-    """The consumer fetches of one partition, in the order of the answers. The metadata log has none: fetches without a replica
-    id are observers' there."""
+    """The consumer fetches of one partition, in the order of the answers. The metadata log has none: there, fetches without a
+    replica id come from observers."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -71,7 +71,7 @@ class ConsumerReads:
         return own is not None and bool(own.held) and own.from_offset(max(read.high_watermark, 0)) is not None
 
     def _proof(self, place: int, beyond: ReplicaBatch) -> int:
-        """Return the event of the node's next answer at the epoch; 0 for none, or a high watermark past the batch."""
+        """Return the event of the node's next answer at the epoch; 0 if there is none or its high watermark is past the batch."""
         read = self.story.reads[place]
         life = (read.node, read.incarnation, read.cur)
         later = self.story.reads[place + 1 :]

@@ -30,19 +30,19 @@ from history.due import START_TIMEOUT
 from protocol.words import say
 
 LONG_ALIVE = 15.0
-"""Seconds for which all brokers must have been alive at the end of the wait, so that replicas had the time to converge."""
+"""Seconds for which all brokers must have been alive at the end of the wait, so that replicas had time to converge."""
 HAD_TIME = 30.0
-"""Seconds for which the wait for agreement must have lasted: the general bound. Rigs wait for one session timeout longer."""
+"""The minimum duration of the wait for agreement, in seconds: the general bound. Rigs wait for one session timeout longer."""
 LATELY = 5.0
-"""Seconds before the end of the wait within which each broker must have answered."""
+"""Seconds before the end of the wait in which each broker must have answered."""
 
 
 class FinalState(msgspec.Struct, frozen=True):
-    """The end of an example: the last Metadata, and each replica's log as it was fetched and as it is on disk.
+    """The end of an example: the last Metadata answer, and each replica's log as fetched and as on disk.
 
-    `certain`: a disagreement violates the row, since all replicas had agreed before or had the whole bound to agree; not if the
-    kit watched too rarely to know (`watched`). Logs must agree `below` an offset, which is infinite unless a replica that lost
-    its leader-epoch-checkpoint has not rejoined the ISR.
+    `certain`: a disagreement violates the row, since all replicas had agreed before or had the whole bound to agree. It is false
+    if the kit watched too rarely to know (`watched`). Logs must agree `below` an offset, which is infinite unless a replica that
+    lost its leader-epoch-checkpoint has not rejoined the ISR.
     """
 
     since: int
@@ -55,7 +55,7 @@ class FinalState(msgspec.Struct, frozen=True):
     below: float
 
     def differs(self, node: str) -> str:
-        """Return the difference between a node's log and the leader's; empty for none. High watermarks don't count."""
+        """Return the difference between a node's log and the leader's; empty without one. High watermarks are ignored."""
         if self.leader is None:
             return ""
         return next((_differs(self.leader, read, self.below) for read in self.others if read.node == node), "")
@@ -68,8 +68,8 @@ class FinalState(msgspec.Struct, frozen=True):
 
 
 def end_of(story: PartitionStory) -> FinalState | None:
-    """Return the final state of a partition; None if the example never ended its wait for agreement, or if compaction or
-    corruption makes replicas differ."""
+    """Return the final state of a partition; None if the example never ended its wait for agreement, or if replicas may differ by
+    compaction or corruption."""
     timeline, damage = story.timeline, story.derive(ReplicaDamage)
     since = _end_of_wait(story)
     if since < 0 or differs_by(story) is not None:
@@ -89,12 +89,12 @@ def end_of(story: PartitionStory) -> FinalState | None:
 
 
 def _end_of_wait(story: PartitionStory) -> int:
-    """Return the event at which the wait for agreement ended; -1 for none."""
+    """Return the event at which the wait for agreement ended; -1 if it never did."""
     return story.timeline.rest if story.timeline.rest >= 0 else story.timeline.disagreed
 
 
 def differs_by(story: PartitionStory) -> Evidence | None:
-    """Return the evidence by which replicas may differ at the end; None if they may not, or there is no end."""
+    """Return the evidence by which replicas may differ at the end; None if they must not, or if there is no end."""
     since = _end_of_wait(story)
     if since >= 0 and may_be_compacted(story, since):
         return COMPACTED
@@ -102,10 +102,10 @@ def differs_by(story: PartitionStory) -> Evidence | None:
 
 
 def _had_time_to_agree(story: PartitionStory) -> bool:
-    """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was left.
+    """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was active.
 
-    A fault that was undone is not left, even if it does not count as healed, which requires the very ISR in question
-    here. A broker that is overdue to be up but not listed as alive had the time too.
+    A fault counts as over once it is undone; it counts as healed only when the ISR is complete, which is in question here. A
+    broker that should be up by now but is not listed as alive had the time too.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
     if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
@@ -126,7 +126,7 @@ def _had_time_to_agree(story: PartitionStory) -> bool:
 
 
 def _log_end_difference(leader: FetchResult, other: FetchResult) -> str:
-    """Return the difference between the log ends, in words; both must equal the leader's high watermark. Empty for none."""
+    """Return the difference between the log ends, in words; empty without one. Both must equal the leader's high watermark."""
     if other.log_end == leader.log_end == leader.high_watermark:
         return ""
     mark = f"log end and HW {leader.log_end} and {leader.high_watermark} on {leader.node}"
@@ -134,7 +134,7 @@ def _log_end_difference(leader: FetchResult, other: FetchResult) -> str:
 
 
 def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
-    """Return the difference between two full reads, from the higher log start up to an offset; empty for none."""
+    """Return the difference between two full reads, from the higher log start up to an offset; empty without one."""
     if min(one.log_end, below) != min(other.log_end, below):
         return f"log end {one.log_end} on {one.node}, {other.log_end} on {other.node}"
     low = max(one.log_start, other.log_start)
@@ -155,7 +155,7 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
         yield from [Excuse(left_out, "logs")] if (left_out := differs_by(story)) is not None else []
         return
     for claim in (*_in_sync(story, end), *_logs(end), *_compare_disks(story, end)):
-        # Where all agreed a later look may see a broker fenced that had no time to send its heartbeat.
+        # After all had agreed, a later look may see a broker fenced that had no time to send its heartbeat.
         certain = end.certain and not (claim.case == "isr" and story.timeline.rest >= 0)
         if isinstance(claim, Excuse) or claim.held or certain:
             yield claim
@@ -207,8 +207,8 @@ def _watermark(leader: FetchResult, other: FetchResult) -> Finding:
 
 
 def _compare_disks(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Compare the logs on disk, with their leader epochs and base offsets, and the leader epoch cache entries of epochs that
-    have records."""
+    """Compare the logs on disk, with their leader epochs and base offsets, and the leader epoch cache entries of epochs that have
+    records."""
     damage = story.derive(ReplicaDamage)
     led = [held for held in end.disk if end.leader is not None and held.node == end.leader.node]
     for other in end.disk if led else ():
@@ -233,7 +233,7 @@ def _compare_disks(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
 
 
 def _cache_starts(story: PartitionStory, *replicas: ReplicaOnDisk) -> list[int]:
-    """Return the first offsets of leader epoch caches that were trimmed: a crash may set the log start back below them."""
+    """Return the first offsets of trimmed leader epoch caches. A crash may set the log start back below such an offset."""
     starts = story.derive(LogStarts)
     return [held.epochs[0][1] for held in replicas if held.epochs and starts.may_fall(held.event)]
 
@@ -268,7 +268,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             continue
         differs = end.differs(node)
         if end.has_converged(node, story.timeline.ids.get(node, -1)):
-            # A replica that is back at the epoch at which it left had nothing to truncate.
+            # A replica that returns at the epoch at which it left had nothing to truncate.
             yield from [Finding(True, case, by)] if case == "leader" or node in missed else []
         elif end.certain and (differs or story.timeline.rest < 0):
             shown = f"{node} did not converge, with ISR {say(end.look.isr)} of the replicas {say(end.look.replicas)}; {differs}"
@@ -279,7 +279,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
-    """Return followers that were seen fenced and out of the ISR, each with the first Metadata that shows it."""
+    """Return followers that were seen fenced and out of the ISR, each with the first Metadata answer that shows it."""
     found: dict[int, int] = {}
     for seen in story.first_metadata:
         if seen.leader >= 0 and seen.unfenced:
@@ -289,7 +289,7 @@ def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:
 
 
 def _replicas_missing_epochs(story: PartitionStory) -> set[str]:
-    """Return the replicas that were last seen in the ISR at an earlier epoch than one at which they were seen outside."""
+    """Return the replicas that were last seen in the ISR at an epoch before one at which they were seen outside it."""
     last: dict[int, int] = {}
     missed: set[int] = set()
     for seen in story.first_metadata:
@@ -299,7 +299,7 @@ def _replicas_missing_epochs(story: PartitionStory) -> set[str]:
 
 
 def _leaders_with_lost_records(story: PartitionStory, final: FetchResult) -> Iterator[tuple[str, int]]:
-    """Return leaders with records of their own epoch that the final log lacks, each with the first such event."""
+    """Return leaders with records of their own epoch that the final log lacks, each with the first event that shows this."""
     found: dict[str, int] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.batches and read.node not in found:

@@ -1,4 +1,4 @@
-"""Faults that hit the replicas of a partition, by their effects: lost or corrupt records, lost leader epoch caches."""
+"""Damage to the replicas of a partition by faults: lost or corrupt records, lost leader epoch caches."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -14,7 +14,7 @@ CHECKPOINT_TIMEOUT = 10.0
 
 
 class ReplicaDamage:
-    """Faults that were aimed at a replica of one partition, or at all replicas of a broker."""
+    """The faults that were aimed at a replica of one partition, or at all replicas of a broker."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
@@ -27,7 +27,7 @@ class ReplicaDamage:
         return [span for span in self.faults if does(span.effects)]
 
     def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
-        """True if faults with these effects hit each of the brokers before the event, and it has not rejoined the ISR."""
+        """True if faults with these effects hit each of the brokers before the event, and none of them has rejoined the ISR."""
         names = {self._story.timeline.names.get(id, "") for id in ids}
         hits = (
             (span, node) for span in self.faults_with(does) if span.began < by for node in span.nodes if node in names
@@ -37,16 +37,16 @@ class ReplicaDamage:
     # --- records
 
     def damage_at(self, node: str, event: int) -> Evidence | None:
-        """Return the damage of a node's log or leader epoch cache that lasts at an event; None for none."""
+        """Return the damage to a node's log or leader epoch cache that persists at an event; None without any."""
         lasting = (by for began, end, by in self._damages.get(node, ()) if began <= event < end)
         return min(lasting, default=None)
 
     @cached_property
     def _damages(self) -> dict[str, list[tuple[int, float, Evidence]]]:
-        """The damages of each node: the event of the injection, the event until which the damage lasts, and the evidence.
+        """The damage to each node: the event of the injection, the event until which the damage persists, and the evidence.
 
-        A replica fetches the lost part of its log again before it rejoins the ISR. Flipped bytes stay, and so does the lack of
-        the leader epochs of batches that it kept.
+        A replica fetches the lost part of its log again before it rejoins the ISR. Flipped bytes stay, as do missing leader
+        epochs of batches that the replica kept.
         """
         found: dict[str, list[tuple[int, float, Evidence]]] = {}
         for span in self.faults_with(lambda effects: effects.loses_epochs or effects.damages_log):
@@ -60,8 +60,7 @@ class ReplicaDamage:
         return found
 
     def rejoins_at(self, node: str, span: FaultSpan) -> float:
-        """Return the event by which a broker saw the node back in the ISR after it had left it since the fault; infinite for
-        none.
+        """Return the event by which a broker saw the node rejoin the ISR after the fault; infinite if none did.
 
         By then the node has the leader's log. A node that never left the ISR may be in it with an empty log.
         """
@@ -76,8 +75,8 @@ class ReplicaDamage:
     def may_have_lost_producers(self, node: str, since: int, event: int) -> bool:
         """True if the node (any node, if empty) may have lost, by an event, the state of a producer that appended at `since`.
 
-        A node rebuilds the state from the batches that it fetches again, so the state is complete once the node has rejoined
-        the ISR. Lost snapshots are not made up for: the log that they summarised is kept, and not read again.
+        A node rebuilds the state from the batches that it fetches again, so the state is complete once the node has rejoined the
+        ISR. Lost snapshots are not rebuilt: the node keeps the log that they summarise, and does not read it again.
         """
         hits = ((span, one) for span in self.faults_with(lambda effects: effects.loses_producers) for one in span.nodes)
         mine = ((span, one) for span, one in hits if node in ("", one) and span.began < event)
@@ -90,7 +89,7 @@ class ReplicaDamage:
 
     @cached_property
     def appends_from(self) -> float:
-        """The event after which faults may have appended records that no request in the history sent; infinite for none."""
+        """The event after which faults may have appended records that no request in the history sent; infinite if none did."""
         return min((span.began for span in self.faults_with(lambda effects: effects.appends)), default=inf)
 
     # --- leader epoch caches
@@ -99,7 +98,7 @@ class ReplicaDamage:
         """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
         A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
-        replica has rejoined the ISR. If nodes are given, another node's loss matters to them only if that node leads
+        replica has rejoined the ISR. If nodes are given, the loss on another node matters to them only if that node leads
         afterwards.
         """
         lost = [(span, node) for span in self.faults_with(_loses_epochs) if span.began < event for node in span.nodes]
@@ -115,7 +114,7 @@ class ReplicaDamage:
         return any(seen.leader == id and seen.event > span.began for seen in self._story.metadata)
 
     def checkpointed_mark(self, node: str, event: int) -> int:
-        """Return a high watermark that the node had certainly checkpointed to its disk by an event; 0 for none."""
+        """Return a high watermark that the node had certainly checkpointed by an event; 0 without one."""
         if any(node in span.nodes and span.began <= event for span in self.faults_with(_loses_watermarks)):
             return 0
         timeline = self._story.timeline
@@ -126,7 +125,7 @@ class ReplicaDamage:
         return max((read.high_watermark for read in running), default=0)
 
     def _watermark_before(self, node: str, event: int) -> int:
-        """Return the highest high watermark that the node answered before the event."""
+        """Return the highest high watermark in the node's answers before the event."""
         reads = (read for read in self._story.reads if read.node == node and read.event < event)
         return max((read.high_watermark for read in reads), default=0)
 

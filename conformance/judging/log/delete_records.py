@@ -1,4 +1,4 @@
-"""DeleteRecords and its effects (KIP-107, KIP-320): log starts, leader epoch caches, and the low watermark of live replicas."""
+"""DeleteRecords and its effects (KIP-107, KIP-320) on log starts, leader epoch caches, and the low watermark of live replicas."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -29,15 +29,15 @@ from protocol.codes import Error
 from protocol.words import say
 
 WRITE_TIMEOUT = 30.0
-"""Seconds within which leader-epoch-checkpoint must be written, asynchronously from 3.8 on: the general bound."""
+"""Seconds in which leader-epoch-checkpoint must be written, which is asynchronous from 3.8 on: the general bound."""
 
 ADOPTION_TIMEOUT = 30.0
-"""Seconds within which a running follower must adopt a new log start offset: the general bound. Its fetches may wait a few of
+"""Seconds in which a running follower must adopt a new log start offset: the general bound. Its fetches may wait for some of
 them."""
 
 
 Trims = dict[str, list[DeleteRecordsResult]]
-"""By node, deletions that each went further than all before."""
+"""Deletions that each went further than all before, by node."""
 
 
 @log_judge("KIP320-DR-02", "deletions", "on_disk")
@@ -88,8 +88,8 @@ def _starts_beyond_requests(story: PartitionStory, starts: LogStarts) -> Iterato
 
 
 def _deleted_records_return(story: PartitionStory) -> Iterator[Claim]:
-    """Judge that a replica that was live and in sync at the answer to DeleteRecords, and has run ever since, returns no deleted
-    record."""
+    """Judge that a replica returns no deleted record if it was live and in sync when DeleteRecords was answered, and has run ever
+    since."""
     floors: Trims = {}
     missed: Trims = {}
     for trim in (trim for trim in story.deletions if trim.low_watermark > 0):
@@ -132,7 +132,7 @@ def _deletions_not_reached(story: PartitionStory, missed: Trims, floors: Trims) 
 
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
-    """Return the last of these DeleteRecords before a read by the same incarnation of the node."""
+    """Return the last of these DeleteRecords requests before a read by the same incarnation of the node."""
     place = bisect_left(trims, read.asked, key=by_event)
     trim = trims[place - 1] if place else None
     if trim is None:
@@ -150,9 +150,8 @@ def _why_forgotten(story: PartitionStory, trim: DeleteRecordsResult, read: Fetch
 
 
 def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator[str]:
-    """Yield the nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and
-    without a fault before and after it.
-    """
+    """Yield the nodes that certainly applied the deletion: the leader, and followers that were alive, in sync and free of faults
+    before and after it."""
     replicas = story.derive(Replicas)
     place = bisect_left(story.metadata, trim.asked, key=by_event)
     before = story.metadata[place - 1] if place else None
@@ -182,7 +181,7 @@ def _is_live(seen: PartitionAtBroker, id: int) -> bool:
 
 
 def _judge_later_fetches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Judge followers that copied a later record in the same epoch: the Fetch response with that record also had the leader's
+    """Judge followers that copied a later record in the same epoch: the Fetch response with that record also carried the leader's
     log start."""
     leadership = story.derive(Leadership)
     leader = end.leader
@@ -207,7 +206,7 @@ def _judge_later_fetches(story: PartitionStory, end: FinalState) -> Iterator[Cla
 
 
 def _log_start_is_adopted(story: PartitionStory, end: FinalState) -> Iterator[Finding]:
-    """Judge that a caught-up follower has the leader's log start offset, once all replicas agree or had the time to.
+    """Judge that a caught-up follower has the leader's log start offset, once all replicas agree or had time to.
 
     Every answer to its fetches carries that offset.
     """
@@ -238,8 +237,7 @@ def _has_copied(story: PartitionStory, replica: FetchResult, written: ProduceRes
 
 
 def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
-    """Judge that no entry of a leader epoch cache but the first begins at or below the log start, and that the first is not
-    below it.
+    """Judge that the first entry of a leader epoch cache is not below the log start, and that only the first entry is at it.
 
     If the log start is inside the first batch, the entry may begin with that batch: a follower that began there appended the
     whole batch (UnexpectedAppendOffsetException in Partition).

@@ -17,15 +17,15 @@ from conformance.judging.timeline import FaultSpan
 from history.effects import Effects
 
 PERMISSIONS = ELECTIONS - {LAST_KNOWN_LEADER} | {EPOCH_FILE_LOST_BY_FAULT}
-"""Permissions by which a record may be lost. The election of a last known leader is none: it takes place only if no replica is
-left that was stopped cleanly or never stopped."""
+"""Permissions by which a record may be lost. The election of a last known leader is not among them: it takes place only if no
+replica is left that was stopped cleanly or never stopped."""
 
 
 def acknowledged_records_outlive_disks(story: PartitionStory) -> Iterator[Claim]:
-    """Later leaders keep a record while fewer replicas than min.insync.replicas lost their disk or ended without a shutdown.
+    """Later leaders keep a record while fewer replicas than min.insync.replicas lost their disk or had an unclean shutdown.
 
-    The ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering
-    min.insync.replicas empties the ELR, and a reassignment brings in other replicas, so partitions with either are left out.
+    The ISR or ELR then has a replica that holds the record and was stopped cleanly or never stopped. Altering min.insync.replicas
+    empties the ELR, and a reassignment brings in other replicas, so partitions with either are left out.
     """
     reads = [read for read in story.derive(Leadership).leader_reads if read.full]
     writes = [write for write in story.produced if write.is_committed and write.values]
@@ -55,14 +55,15 @@ OUTLIVES_DISKS = tuple(
 
 
 def _min_isr(story: PartitionStory, write: ProduceResult) -> tuple[int, float]:
-    """Return min.insync.replicas when the record was written, and the event after which it may have another value."""
+    """Return min.insync.replicas when the record was written, and the event after which another value may be in force."""
     setting = story.derive(min_insync_replicas)
     least = min(setting.possible_values(write.asked, write.event), key=int)
     return int(least), setting.first_in_force(lambda text: text != least, write.asked)
 
 
 def _first_disk_loss(story: PartitionStory, write: ProduceResult, least: int) -> int:
-    """Return the event of the first loss of a disk after the write; -1 for none, or if `least` or more replicas were hit."""
+    """Return the event of the first loss of a disk after the write; -1 if there is none, or if `least` or more replicas were
+    hit."""
     lost = [span for span in story.derive(ReplicaDamage).faults_with(_loses_log) if span.began > write.asked]
     crashed, unsure = _nodes_hit_since(story, write, _crashes), _nodes_hit_since(story, write, _may_restart)
     # No controller can know of a disk that is lost after a controlled shutdown.
@@ -78,7 +79,7 @@ def _nodes_hit_since(story: PartitionStory, write: ProduceResult, does: Callable
 
 
 def _end_of_process(span: FaultSpan) -> int:
-    """Return the event by which the fault has ended a process, if it ends one."""
+    """Return the event by which the fault had ended a process, if it ends one."""
     return span.ended if span.effects.fails_directory else span.began
 
 
@@ -97,7 +98,7 @@ def _loses_log(effects: Effects) -> bool:
 def _fate_of_record(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
-    """Return a finding that the record was lost, or the events of the write and of the last read that has it; else None."""
+    """Return a finding if the record was lost, or the events of the write and of the last read that shows it; else None."""
     acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     lasted: tuple[int, int] | None = None

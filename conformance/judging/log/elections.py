@@ -1,4 +1,4 @@
-"""Elections: an electable replica becomes leader within a bound (GEN-08), and no other does without permission (GEN-09)."""
+"""Elections: an electable replica becomes leader in time (GEN-08), and no other replica does without permission (GEN-09)."""
 
 from collections.abc import Iterator
 
@@ -16,8 +16,8 @@ from conformance.judging.timeline import CONVERGENCE_TIMEOUT, NEVER
 from protocol.words import say
 
 UNCLEAN_ELECTIONS_EVERY = 300.0
-"""Seconds between a controller's searches for leaderless partitions that may be elected uncleanly
-(unclean.leader.election.interval.ms). The interval matters if unclean election was permitted only after the leader was lost."""
+"""The interval in seconds at which a controller looks for leaderless partitions to elect uncleanly
+(unclean.leader.election.interval.ms). It matters if unclean election was permitted only after the leader was lost."""
 
 # --- an electable replica becomes leader
 
@@ -26,8 +26,8 @@ UNCLEAN_ELECTIONS_EVERY = 300.0
 def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim]:
     """While an electable replica is alive, and no fault keeps it from the controllers, a leader is elected in time.
 
-    A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election. The first wait
-    of each epoch that a fault disturbs counts as an excuse.
+    A replica is electable if it is in ISR or ELR, or if the configuration in force permits an unclean election. In each epoch the
+    first wait that a fault disturbs counts as an excuse.
     """
     disturbed: set[int] = set()
     registrations = story.derive(EpochRegistrations)
@@ -39,7 +39,7 @@ def an_electable_replica_becomes_leader(story: PartitionStory) -> Iterator[Claim
         newest = seen.epoch
         able, case = _electable_replicas(story, registrations, seen)
         if waiting is not None and seen.leader >= 0 and seen.epoch > waiting.since.epoch:
-            # Without a look in between it is not known when the leader was elected.
+            # Without a look in between it is unknown when the leader was elected.
             if waiting.seconds(seen) <= waiting.within:
                 yield Finding(True, waiting.case, waiting.by(seen))
             waiting = None
@@ -79,7 +79,7 @@ class _Waiting:
         return self.since.event, seen.event
 
     def judge_at(self, seen: PartitionAtBroker) -> Iterator[Claim]:
-        """Judge, once, whether the bound has passed, by the time for which the kit watched."""
+        """Judge, once, if the bound has passed, counting the time for which the kit watched."""
         if self.reported or self.seconds(seen) <= self.within:
             return
         self.reported = self.story.timeline.watch_time(self.since.event, seen.event, self.within) > self.within
@@ -90,8 +90,8 @@ class _Waiting:
             yield Excuse(LOOKED_TOO_RARELY, self.case)
 
     def is_left_alone(self, seen: PartitionAtBroker, able: set[int]) -> bool:
-        """True if no fault since then concerned the electable replicas, a controller, or the brokers that describe the
-        partition. Faults count neither if they only froze nodes or failed a log directory and were taken back before."""
+        """True if no fault since then concerned the electable replicas, a controller, or the brokers that describe the partition.
+        Faults that only froze nodes or failed a log directory, and were undone before, do not count."""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able} | {self.since.node, seen.node, *timeline.controller_names}
         spans = timeline.faults_standing(self.since.event, seen.event)
@@ -151,7 +151,7 @@ def _permission_case(story: PartitionStory, seen: PartitionAtBroker) -> str:
 
 
 def _was_permitted_later(story: PartitionStory, seen: PartitionAtBroker) -> bool:
-    """True if unclean election was permitted by a request made after the partition had lost its leader."""
+    """True if unclean election was permitted by a request sent after the partition had lost its leader."""
     permitted = story.derive(unclean_election).in_force(seen.asked)
     leaderless_since = story.derive(Leadership).first_named(seen.epoch)
     return seen.leader < 0 and permitted is not None and permitted.since > leaderless_since
@@ -169,10 +169,10 @@ def _is_down(story: PartitionStory, seen: PartitionAtBroker, id: int) -> bool:
 
 @log_judge("GEN-09", "metadata")
 def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
-    """A leaderless partition gets a leader from ISR or ELR, its last known leader once both are empty, or another by
+    """A leaderless partition gets a leader from ISR or ELR, or its last known leader once both are empty, or another replica by
     permission.
 
-    An election counts only if a replica that may not lead was alive. While there is no leader, ISR and ELR lose members and
+    An election counts only if a replica that may not lead was alive. While there is no leader, ISR and ELR may lose members but
     gain none. If the metadata log was read, `conformance.judging.log.registered_elections` judges by it instead.
     """
     if story.registered_states:
@@ -195,7 +195,7 @@ def only_electable_replicas_lead(story: PartitionStory) -> Iterator[Claim]:
 
 
 def election_case(story: PartitionStory, electable: frozenset[int] | None, event: int) -> str:
-    """Return the case of GEN-09, by the replicas that may lead (as in `EpochRegistration`), faults and settings."""
+    """Return the case of GEN-09, from the replicas that may lead (as in `EpochRegistration`), faults and settings."""
     if electable == frozenset():
         return "last-known"
     if story.derive(ReplicaDamage).all_hit(electable or (), event, lambda effects: effects.damages_log):

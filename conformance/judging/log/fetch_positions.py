@@ -1,6 +1,5 @@
-"""Positions that readers come back with, an offset and the epoch of the record before it (KIP-320): those that are still
-valid, and those below which the log was truncated.
-"""
+"""Positions of readers, each an offset with the epoch of the record before it (KIP-320): positions that are still valid, and
+those whose records were truncated."""
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -25,13 +24,12 @@ from protocol.codes import Error
 from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
-"""The Fetch version from which LastFetchedEpoch is on the wire."""
+"""The first Fetch version with LastFetchedEpoch."""
 Case = Callable[[PartitionStory, FetchResult], str]
 
 
 def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
-    """Yield the consumer fetches that named both epochs, each with the log of the replica that answered it, if that is
-    undamaged."""
+    """Yield the consumer fetches that named both epochs, each with the undamaged log of the replica that answered."""
     damage = story.derive(ReplicaDamage)
     return (
         (read, own)
@@ -77,8 +75,8 @@ def _is_valid(own: ReplicaLog, offset: int, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-20", "reads", "epoch_ends")
 def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iterator[Claim]:
-    """Neither Fetch nor OffsetForLeaderEpoch reports a position as truncated if the responding replica holds it or a consumer
-    got it."""
+    """Neither Fetch nor OffsetForLeaderEpoch reports a position as truncated that the responding replica holds or that a consumer
+    reached."""
     own_logs = story.derive(ReplicaLogs)
     for _, finding in _valid_fetches(story, own_logs):
         yield finding
@@ -90,8 +88,7 @@ def valid_positions_are_not_reported_as_truncated(story: PartitionStory) -> Iter
 
 @log_judge("KIP320-FETCH-09", "reads", "errors", "epoch_ends")
 def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Claim]:
-    """Neither a leader nor a follower reports a valid position as diverging, or as out of range unless it is below the log
-    start.
+    """Neither a leader nor a follower reports a valid position as diverging, or as out of range unless it is below the log start.
 
     The answers of ListOffsets are positions too.
     """
@@ -111,7 +108,7 @@ def valid_fetch_positions_do_not_diverge(story: PartitionStory) -> Iterator[Clai
 def _judge_read_positions(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a record that a consumer got below the high watermark is missing at a later leader only by a permitted loss.
 
-    What that leader's log holds is no premise: a log that lost the record is the case that matters.
+    The leader need not hold the record for this to count: a log that lost it is the case that matters.
     """
     permitted, damage = story.derive(PermittedLosses), story.derive(ReplicaDamage)
     for read in story.derive(Leadership).leader_reads:
@@ -130,7 +127,7 @@ def _judge_read_positions(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_read_of(story: PartitionStory, read: FetchResult) -> FetchResult | None:
-    """Return the first answer at this epoch or an earlier one that returned the record before this position to a consumer."""
+    """Return the first answer at this epoch or an earlier one that gave a consumer the record before this position."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
     committed = (one for one in earlier if one.by_consumer and place < one.high_watermark and one.cur <= read.cur)
@@ -159,8 +156,7 @@ def _judge_epoch_ends(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _read_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
-    """Return the first answer that returned to a consumer a record of the epoch at or above this end offset, and the record's
-    offset."""
+    """Return the first answer that gave a consumer a record of the epoch at or above this end offset, and the record's offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
         for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
             if batch.epoch == end.asked_epoch and end.end <= batch.last < read.high_watermark:
@@ -208,10 +204,10 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Claim]:
 
 
 def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Finding]:
-    """Judge positions that ListOffsets gave.
+    """Judge positions that ListOffsets returned.
 
-    The latest offset comes with the leader's epoch, which may be later than that of the record before it and have no entry in
-    the leader epoch cache. A lower epoch may then be answered, but no end below the position.
+    The latest offset comes with the leader's epoch, which may be later than that of the record before it and have no entry in the
+    leader epoch cache. The answer may then have a lower epoch, but no end below the position.
     """
     listed = {(one.offset, one.epoch): one for one in reversed(story.listed) if one.timestamp >= -2}
     for read, own in _fetches(story, own_logs):
@@ -247,8 +243,8 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
-    """Return the part of the log that shows the divergence, in words; empty if there is none or it is not known (catalogue,
-    section M)."""
+    """Return the part of the log that shows the divergence, in words; empty if there is none or it is unknown (catalogue, section
+    M)."""
     later = own.after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
@@ -261,9 +257,8 @@ def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) ->
 
 
 def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Evidence | None:
-    """Return the evidence by which the log does not show what its leader epoch cache has: a crash may have set its start back
-    below the first entry, and compaction removes all records of an epoch.
-    """
+    """Return the evidence that the log may not match its leader epoch cache: a crash may have set the log start back below the
+    first entry, and compaction removes all records of an epoch."""
     starts = story.derive(LogStarts)
     if read.incarnation and starts.may_fall(read.event) and read.log_start < starts.highest_explained(read.event):
         return LOG_START_SET_BACK
@@ -272,9 +267,8 @@ def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Ev
 
 @log_judge("KIP320-CONS-02", "reads", "errors")
 def out_of_range_is_below_the_log_start(story: PartitionStory) -> Iterator[Claim]:
-    """If epochs are named, OFFSET_OUT_OF_RANGE comes only below the log start or for an unknown epoch; a position past the log
-    end diverges.
-    """
+    """OFFSET_OUT_OF_RANGE comes only for a position below the log start, or for an unknown epoch; a fetch past the log end
+    diverges. This holds for requests that name epochs."""
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for one, own in _out_of_range(story, own_logs):
         shown = f"{one.node} called offset {one.position} after epoch {one.last} out of range; its log starts at {own.start}"

@@ -14,7 +14,7 @@ Replicas = tuple[int, ...]
 @log_judge("GEN-06", "first_metadata")
 def states_of_a_partition_agree(story: PartitionStory) -> Iterator[Finding]:
     """The leader is a replica and in the ISR, and all members of the ISR are replicas."""
-    # A first state that agrees is worth an observation only once there is another.
+    # A first state without contradiction is worth an observation only once there is another.
     last = story.first_metadata[0].epoch if story.first_metadata else -1
     for seen in story.first_metadata:
         wrong = contradiction(seen.state.leader, seen.state.isr, seen.state.replicas)
@@ -31,7 +31,7 @@ def states_of_a_partition_agree(story: PartitionStory) -> Iterator[Finding]:
 
 
 def contradiction(leader: int, isr: Replicas, replicas: Replicas, eligible: Replicas = ()) -> str:
-    """Say which of a partition's fields contradict each other; empty if none do."""
+    """Return a description of which fields of a partition contradict each other; empty if none do."""
     if leader >= 0 and leader not in replicas:
         return f"leader {leader} is none of the replicas {say(replicas)}"
     if leader >= 0 and leader not in isr:
@@ -64,15 +64,14 @@ def offsets_of_a_fetch_agree(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _offsets(read: FetchResult) -> tuple[int, int, int, int]:
-    """Return the offsets of an answer in the order in which they must rise; -1 for those that it lacks."""
+    """Return the offsets of an answer in the order in which they must rise; -1 for missing ones."""
     end = read.log_end if read.full else -1
     return read.log_start, read.last_stable_offset, read.high_watermark, end
 
 
 def _disorder(reads: list[FetchResult], place: int, wrong: str) -> Iterator[Claim]:
-    """Judge an answer whose offsets are out of order: a violation if a later answer of the same process has that high
-    watermark.
-    """
+    """Judge an answer whose offsets are out of order. It is a violation if a later answer of the same process has that high
+    watermark."""
     read = reads[place]
     own = (o for o in reads[place + 1 :] if (o.node, o.incarnation) == (read.node, read.incarnation))
     after = next((o for o in own if o.asked > read.event), None)

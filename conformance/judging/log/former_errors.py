@@ -1,4 +1,4 @@
-"""No answer to Produce has an error of former producers (KIP360-SEQ-07)."""
+"""Produce is never answered with an error that later releases replaced (KIP360-SEQ-07)."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ FORMER_ERRORS = frozenset((Error.UNKNOWN_PRODUCER_ID, Error.DUPLICATE_SEQUENCE_N
 
 @log_judge("KIP360-SEQ-07", "produced")
 def former_errors_are_not_answered(story: PartitionStory) -> Iterator[Finding]:
-    """No answer to Produce is UNKNOWN_PRODUCER_ID or DUPLICATE_SEQUENCE_NUMBER. Equal answers of a process to a producer count
+    """No answer to Produce is UNKNOWN_PRODUCER_ID or DUPLICATE_SEQUENCE_NUMBER. Equal answers of a process to one producer count
     once."""
     known: set[tuple[str, int, int, int]] = set()
     for write in story.produced:

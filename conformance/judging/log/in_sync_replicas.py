@@ -21,22 +21,21 @@ from protocol.words import say, say_error
 
 TOO_FEW = (Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Error.REQUEST_TIMED_OUT)
 AT_ONCE = 0.5
-"""Seconds within which no healthy replica joins an ISR and leaves it again: less than any session timeout or
+"""Seconds in which no healthy replica joins an ISR and leaves it again: less than any session timeout or
 replica.lag.time.max.ms."""
 CALM = 10.0
-"""Seconds for which a past fault may still change an ISR: longer than a session timeout plus the propagation of metadata."""
+"""Seconds for which a past fault may still change an ISR: a session timeout plus the propagation of metadata, and more."""
 STAYS = 3
-"""How many answers in a row of one broker must show a fenced ISR member: the first may fall between two changes."""
+"""The number of consecutive answers of one broker that must show a fenced ISR member: the first may fall between two changes."""
 STAYS_FOR = 1.0
-"""Seconds that must lie between the first and the last of these answers: longer than a broker takes to apply metadata that it
-has read."""
+"""Seconds that must lie between the first and the last of these answers: more than a broker takes to apply the metadata it has
+read."""
 
 
 @log_judge("KIP101-INV-16", "metadata")
 def isr_members_are_valid(story: PartitionStory) -> Iterator[Claim]:
-    """A fenced replica leaves the ISR and is not added to it, a live leader is in it, and its members are replicas. It is
-    empty only without a leader.
-    """
+    """A fenced replica leaves the ISR and is not added to it; a live leader is in it; its members are replicas. It is empty only
+    without a leader."""
     leadership = story.derive(Leadership)
     known: set[tuple[object, ...]] = set()
     for seen in story.changed_metadata:
@@ -84,10 +83,10 @@ def _judge_views(story: PartitionStory) -> Iterator[Claim]:
 
 
 class _Fenced:
-    """Replicas that one broker saw fenced.
+    """The replicas that one broker saw fenced.
 
-    They are outside the ISR (`out`), inside it while another broker led (`inside`), or were never seen to leave it (`stays`,
-    with each answer). `up` has the events at which brokers were last seen unfenced.
+    They are outside the ISR (`out`), inside it while another broker led (`inside`), or were never seen to leave it (`stays`, with
+    each answer). `up` has the events at which brokers were last seen unfenced.
     """
 
     def __init__(self) -> None:
@@ -100,7 +99,7 @@ class _Fenced:
         self.last = -1
 
     def look(self, story: PartitionStory, seen: PartitionAtBroker) -> Iterator[Claim]:
-        if seen.asked < self.last:  # it overlaps the look before, and may be older
+        if seen.asked < self.last:  # it overlaps the previous look, and may be older
             return
         self.last = seen.event
         self.up |= dict.fromkeys(seen.unfenced, seen.event)
@@ -119,12 +118,12 @@ class _Fenced:
     def _stays(self, story: PartitionStory, id: int, seen: PartitionAtBroker) -> Iterator[Claim]:
         """Judge a fenced replica that stays in the ISR.
 
-        The controller fences a broker and removes it from every ISR at once; a broker may learn of both between two
-        answers. A restarted broker is fenced until it has registered, and may stay a member.
+        The controller fences a broker and removes it from every ISR at once; a broker may learn of the two in separate steps. A
+        restarted broker is fenced until it has registered, and may stay a member.
         """
         looks = self.stays.setdefault(id, [])
         looks.append(seen)
-        # Stretches without events count for no more than the span each, so that a host that slept shows nothing.
+        # A stretch without events counts for at most the span each, so that a host that slept shows nothing.
         lasted = story.timeline.watch_time(looks[0].event, seen.event, STAYS_FOR / SHARE)
         if id in self._stayed or len(looks) < STAYS or lasted < STAYS_FOR:
             return
@@ -167,7 +166,7 @@ class _Fenced:
 
 @log_judge("KIP101-INV-17", "reads", "produced")
 def acks_all_needs_min_insync_replicas(story: PartitionStory) -> Iterator[Claim]:
-    """A write with acks=all succeeds only with min.insync.replicas members in the ISR; with fewer it fails, and the high
+    """A write with acks=all succeeds only with min.insync.replicas members in the ISR. With fewer it fails, and the high
     watermark waits."""
     looks = _Looks(story)
     if not looks.may_need_several:
@@ -187,7 +186,7 @@ def high_watermark_waits_for_min_insync_replicas(story: PartitionStory) -> Itera
 
 
 class _Looks:
-    """The ISR in each leader's own Metadata while it led, and the writes that it refused for lack of in-sync replicas."""
+    """The ISR in each leader's own Metadata answers, and the writes that it refused for lack of in-sync replicas."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -203,9 +202,8 @@ class _Looks:
                 self._refused.setdefault(write.node, []).append(write)
 
     def around(self, node: str, asked: int, event: int) -> tuple[PartitionAtBroker | None, PartitionAtBroker | None]:
-        """Return the leader's last Metadata answer before the request, and its first one requested after the answer.
-        The second is None unless both are of one epoch and incarnation.
-        """
+        """Return the leader's last Metadata answer before the request, and the first one requested after the answer. The second
+        is None unless both are of one epoch and incarnation."""
         own = self._own.get(node, [])
         place = bisect_left(own, asked, key=by_event)
         before = own[place - 1] if place else None
@@ -232,8 +230,8 @@ class _Looks:
         return [write for write in mine if began <= write.asked and write.event < event]
 
     def stays_small(self, before: PartitionAtBroker, asked: int, event: int, after: PartitionAtBroker) -> bool:
-        """True if the ISR stayed below min.insync.replicas after a Metadata answer, also in the leader's own view while it
-        served a request.
+        """True if the ISR stayed below min.insync.replicas after a Metadata answer, also in the leader's own view while it served
+        a request.
 
         The leader may still count followers that its Metadata no longer lists, unless it refused a write for lack of in-sync
         replicas.
@@ -258,8 +256,7 @@ class _Looks:
     def _at_once(self, first: int, second: int) -> bool:
         """True if the time between two events is too short for a replica to join the ISR and leave it again.
 
-        True only if no replica was disturbed for a while, apart from faults that keep nodes down, so that these cannot join at
-        all.
+        This requires that no replica was disturbed for a while, apart from faults that keep nodes down, which cannot join at all.
         """
         timeline = self.story.timeline
         began = timeline.time(first)
@@ -268,7 +265,7 @@ class _Looks:
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
-        """True if the case is not trivial: a replica is outside the ISR in one of two answers, or something happened in
+        """True if the case is not trivial: one of the two answers shows a replica outside the ISR, or something happened in
         between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
@@ -311,7 +308,7 @@ def _judge_write(
             yield Finding(True, "acknowledged", (before.event, write.event, after.event))
     elif write.error in TOO_FEW and small:
         refused = looks.refusals(before, write.asked)
-        # By its own Metadata there are too few, and no replica could have joined since: it may not append.
+        # Its own Metadata shows too few, and no replica could have joined since: it may not append.
         alone = bool(refused) and looks.alone(before, refused[0].asked, write.event)
         fine = write.error == Error.NOT_ENOUGH_REPLICAS or not alone
         yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {Error.NOT_ENOUGH_REPLICAS}")

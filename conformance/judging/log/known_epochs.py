@@ -1,4 +1,4 @@
-"""Leader epochs known to each broker incarnation: those it served, those it refused, and the changes of leader."""
+"""The leader epochs that each broker incarnation knew: those it served, those it refused, and the changes of leader."""
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
@@ -18,11 +18,11 @@ from conformance.judging.log.story import PartitionStory
 from protocol.codes import Error
 
 Life = tuple[str, int]
-"""A node's name and which of its incarnations."""
+"""A node's name and the number of its incarnation."""
 
 
 class Served(Exchange, frozen=True, gc=False):
-    """A request that named a leader epoch and was answered without an error."""
+    """A request with a leader epoch that was answered without an error."""
 
     op: str
     cur: int
@@ -33,7 +33,7 @@ Asked = Served | ErrorResponse | FetchResult
 
 
 class ServingLeader(NamedTuple):
-    """The event by which a broker is seen to act as the leader of an epoch; `stale` is the epoch that it ended."""
+    """The event at which a broker first acts as the leader of an epoch; `stale` is the epoch that it ended."""
 
     event: int
     node: str
@@ -42,8 +42,8 @@ class ServingLeader(NamedTuple):
 
 
 class KnownEpochs:
-    """The leader epochs of one partition that each broker incarnation knew. An epoch counts only after a Metadata answer has
-    named it."""
+    """The leader epochs of one partition that each broker incarnation knew. An epoch counts only once a Metadata answer has named
+    it."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
@@ -64,9 +64,8 @@ class KnownEpochs:
 
     @cached_property
     def _floors(self) -> dict[Life, list[tuple[int, int]]]:
-        """The least epochs of each broker incarnation as (event, epoch): from then on it was at that epoch or a later one.
-        Both rise.
-        """
+        """The lower bounds of each broker incarnation's epoch, as (event, epoch): from the event on it was at that epoch or a
+        later one. Both rise."""
         known = [(one.event, one.node, one.cur, one.incarnation) for one in self.answers]
         fenced = (one for one in self.story.errors if one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0)
         known += [(one.event, one.node, one.cur + 1, one.incarnation) for one in fenced]
@@ -78,19 +77,19 @@ class KnownEpochs:
         return found
 
     def proof_at(self, answer: Exchange, epoch: int) -> int:
-        """Return the event by which the broker incarnation had been at the epoch or a later one; 0 for none."""
+        """Return the event by which the broker incarnation had been at the epoch or a later one; 0 without one."""
         floors = self._floors.get(self._life(answer), [])
         place = bisect_left(floors, epoch, key=itemgetter(1))
         return floors[place][0] if place < len(floors) and floors[place][0] < answer.asked else 0
 
     def proof_past(self, answer: Asked) -> int:
-        """Return the event by which the broker had been at a later epoch than the request named; 0 for none."""
+        """Return the event by which the broker had been at a later epoch than that of the request; 0 without one."""
         return self.proof_at(answer, answer.cur + 1)
 
     # --- the most
 
     def serves_later(self, answer: Asked) -> int:
-        """Return the event by which the same incarnation serves this epoch or an older one later; 0 for none."""
+        """Return the event at which the same incarnation later serves this epoch or an older one; 0 without one."""
         later, lowest = self._by_life.get(self._life(answer), ([], []))
         place = bisect_right(later, answer.event, key=by_event)
         if place == len(later) or lowest[place] > answer.cur:
@@ -98,7 +97,7 @@ class KnownEpochs:
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
     def still_at(self, refusal: ErrorResponse) -> int:
-        """Return the later event at which the broker serves the refused epoch, or names no newer one; 0 for none."""
+        """Return the later event at which the broker serves the refused epoch, or names no newer one; 0 without one."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=by_asked)
         if place < len(named) and named[place].epoch <= refusal.cur:
@@ -107,7 +106,7 @@ class KnownEpochs:
 
     @cached_property
     def _by_life(self) -> dict[Life, tuple[list[Served], list[int]]]:
-        """The requests that each broker incarnation served, and the lowest epoch from each of them on."""
+        """The requests that each broker incarnation served, and for each the lowest epoch from then on."""
         found: dict[Life, tuple[list[Served], list[int]]] = {}
         for one in self.answers:
             found.setdefault(self._life(one), ([], []))[0].append(one)
@@ -132,11 +131,12 @@ class KnownEpochs:
 
     @property
     def has_successors(self) -> bool:
-        """True if a broker was seen to lead after another one had led; if not, `successor` always returns None."""
+        """True if a broker was seen to lead after another one had led. Otherwise `successor` always returns None."""
         return len({*self._leadership.leaders.values()}) > 1 and bool(self._takeovers)
 
     def successor(self, node: str, asked: int) -> ServingLeader | None:
-        """Return the leader seen before the request at an epoch after the broker's last as leader; None for none."""
+        """Return the leader that was seen, before the request, at an epoch after the broker's last as leader; None without
+        one."""
         place = bisect_left(self._takeovers, asked, key=by_event)
         newest = self._takeovers[place - 1] if place else None
         if newest is None or newest.node == node:

@@ -1,7 +1,7 @@
 """Late copies (GEN-02): an answered request that reaches the cluster again changes nothing that began after the answer.
 
-A copy goes by what the request tells its addressee: producer id, epoch and sequence. So it need not go to the same node, nor
-over the same connection.
+A copy is identified by the contents of the request: producer id, epoch and sequence. So it may arrive at another node, or over
+another connection.
 """
 
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ copy."""
 
 @log_judge("GEN-02", "produced", "asked_by_former_id")
 def late_copy_of_a_produce_appends_nothing(story: PartitionStory) -> Iterator[Claim]:
-    """A batch of an idempotent producer is appended once. A batch for a deleted topic is refused, even if its name has been
-    used again."""
+    """A batch of an idempotent producer is appended once. A batch for a deleted topic is refused, even if its name is in use
+    again."""
     first: dict[tuple[object, ...], ProduceResult] = {}
     for write in (write for write in story.produced if write.producer_id >= 0 and write.base_sequence >= 0):
         identity = (write.producer_id, write.producer_epoch, write.base_sequence, write.values)
@@ -57,7 +57,7 @@ def fetches_by_a_former_id_are_refused(story: PartitionStory) -> Iterator[Findin
 
 
 def _judge_copy(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
-    """Judge a repeated request: it may be answered with the original's offset, or with an error."""
+    """Judge a repeated request. It may be answered with the original's offset, or with an error."""
     appended = copy.error == NONE and copy.offset != original.offset
     since = moment_of(story, original)
     if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):

@@ -1,4 +1,4 @@
-"""Leader epochs (KIP-101, KIP-320): one leader for each, and the requests that a broker at an epoch serves or has to refuse."""
+"""Leader epochs (KIP-101, KIP-320): each has one leader, and a broker at an epoch must serve some requests and refuse others."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -37,8 +37,8 @@ COULD_NOT = frozenset((Error.NOT_ENOUGH_REPLICAS, Error.NOT_ENOUGH_REPLICAS_AFTE
 
 @log_judge("KIP101-INV-04", "on_disk")
 def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
-    """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has an entry that begins and
-    ends where the epoch does."""
+    """At rest, epochs and start offsets in a leader epoch cache rise, and each epoch in the log has an entry that begins and ends
+    where the epoch does."""
     replicas, damage = story.derive(Replicas), story.derive(ReplicaDamage)
     highest_start = story.derive(LogStarts).highest
     starts = {read.node: read.log_start for read in story.full_reads}
@@ -49,8 +49,8 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         if may_be_compacted(story, disk.event) or damage.damage_at(disk.node, disk.event) == EPOCH_CACHE_LOST:
             yield Excuse(COMPACTED if may_be_compacted(story, disk.event) else EPOCH_CACHE_LOST, "covered")
             continue
-        # The log start is written behind the log: what lies below it is still in its segment, and after a crash it may fall
-        # back below the first entry, which was moved up with it.
+        # The log start is written after the log: records below it are still in their segment, and after a crash it may fall back
+        # below the first entry, which was moved up with it.
         first = min(entries[0][1], highest_start) if entries else 0
         low = max(disk.log_start, starts.get(disk.node, 0), first)
         held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
@@ -70,7 +70,7 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
 def _is_bounded_alike(entries: tuple[tuple[int, int], ...], held: list[tuple[int, int]]) -> bool:
     """True if entries begin and end where the epochs of the batches do.
 
-    The first entry may have been moved up to the log start; a batch that the start cuts begins below it.
+    The first entry may have moved up to the log start; a batch that contains the log start begins below it.
     """
     for (epoch, start), (_, end) in pairwise((*entries, (-1, 1 << 62))):
         head = (epoch, start) == entries[0]
@@ -95,10 +95,8 @@ def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
 
 @log_judge("KIP101-INV-10", "metadata", "errors")
 def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Claim]:
-    """In the answers of one broker incarnation, neither the leader epoch in Metadata nor the epoch by which it fences ever
-    decreases.
-    """
-    # That nothing changed is worth recording only where something might have.
+    """In the answers of one broker incarnation, the leader epoch in Metadata and the epoch by which it fences never decrease."""
+    # An unchanged epoch is worth recording only where it might have changed.
     pairs = [
         (before, seen)
         for view in story.metadata_by_incarnation.values()
@@ -123,8 +121,7 @@ def _may_differ(story: PartitionStory, before: PartitionAtBroker, seen: Partitio
 
 def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a broker's epoch does not fall while it runs: after it answered FENCED_LEADER_EPOCH to one epoch, it never
-    answers UNKNOWN_LEADER_EPOCH to that epoch, to an older one, or to the next.
-    """
+    answers UNKNOWN_LEADER_EPOCH to that epoch, to an older one, or to the next."""
     knowledge = story.derive(KnownEpochs)
     floors: dict[tuple[str, int], ErrorResponse] = {}
     replicas = story.derive(Replicas)
@@ -132,7 +129,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
         key = (refusal.node, refusal.incarnation)
         floor = floors.get(key)
         if not replicas.was_always_replica(refusal.node, refusal.event):
-            # One that is no replica answers UNKNOWN_LEADER_EPOCH at any epoch (KIP320-FETCH-13).
+            # A broker without a replica answers UNKNOWN_LEADER_EPOCH at any epoch (KIP320-FETCH-13).
             yield from [Excuse(REASSIGNED, "fence")] if refusal.error in FENCES else []
         elif refusal.error == Error.FENCED_LEADER_EPOCH and (floor is None or refusal.cur > floor.cur):
             floors[key] = refusal
@@ -175,7 +172,7 @@ def one_leader_per_epoch(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-EPOCH-02", "metadata", "registered")
 def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """If the leader changes or is lost in the answers of one broker incarnation, the epoch rises; likewise in a controller's."""
+    """If the leader changes or is lost in the answers of one broker incarnation, or of a controller, the epoch rises."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
         leader: PartitionAtBroker | None = None
@@ -217,7 +214,7 @@ def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
 def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
     """True if the former leader is alive but no longer leads. A fenced leader is not named either, although it goes on leading.
 
-    It takes two answers, since brokers and partitions of one answer may come from two versions of the metadata.
+    Two answers are needed, since brokers and partitions in one answer may come from two versions of the metadata.
     """
     alone = seen.leader < 0 and before.epoch == seen.epoch
     return alone and leader.leader in before.unfenced and leader.leader in seen.unfenced
@@ -226,10 +223,10 @@ def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: Pa
 def _was_leaderless(
     story: PartitionStory, led: PartitionAtBroker | None, gap: list[PartitionAtBroker], seen: PartitionAtBroker
 ) -> bool:
-    """True if the partition certainly had no leader at the epoch that was described before it has one now.
+    """True if the partition certainly had no leader at the previously described epoch, before it got the current one.
 
-    Two answers in a row must name no leader, while the former leader stays alive, or is fenced and goes on as the same process.
-    A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
+    Two consecutive answers must name no leader, while the former leader stays alive, or is fenced and goes on as the same
+    process. A restarted broker is fenced until it has registered, and may lead all the while (KAFKA-18106).
     """
     same = [one for one in gap if one.epoch == gap[-1].epoch]
     if len(same) < 2 or same[-1].asked < same[-2].event:
@@ -242,14 +239,14 @@ def _was_leaderless(
 
 @log_judge("KIP101-EPOCH-04", "reads")
 def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Finding]:
-    """A broker that crashed while it led does not lead at the same epoch again. Crashes in controller faults don't count."""
+    """A broker that crashed while it led does not lead at the same epoch again. Crashes in controller faults do not count."""
     leadership = story.derive(Leadership)
     disturbed = [span for span in story.timeline.spans if set(span.nodes) - story.timeline.broker_names]
     for crash in story.timeline.spans:
         led = leadership.newest_epoch_before(crash.began)
         if not crash.effects.certainly_crashes or (leadership.leaders.get(led),) != crash.nodes:
             continue
-        # A broker whose disk refuses writes ends itself only at its next one.
+        # A broker whose disk refuses writes ends itself only at its next write.
         ended = crash.ended if crash.effects.fails_writes else crash.witnessed
         back = next((read for read in story.reads if read.asked > ended and _leads(story, read, crash)), None)
         if back is not None and not any(crash.began < one.ended and one.began < back.event for one in disturbed):
@@ -296,11 +293,11 @@ def _leader_has_moved(story: PartitionStory, read: FetchResult) -> bool:
 
 @log_judge("KIP101-INV-15", "reads", "produced")
 def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
-    """Once its successor acts at a newer epoch, a former leader acknowledges no write with acks=all, and the records
-    that it appends stay uncommitted.
+    """Once its successor acts at a newer epoch, a former leader acknowledges no write with acks=all, and the records that it
+    appends stay uncommitted.
 
-    Metadata shows an epoch a moment before the new leader applies it and stops fetching at the old one. After an unclean
-    election the former leader may be alone in its ISR and commit records that will be lost.
+    Metadata shows an epoch a moment before the new leader applies it and stops fetching at the old one. After an unclean election
+    the former leader may be alone in its ISR and commit records that will be lost.
     """
     knowledge, leadership = story.derive(KnownEpochs), story.derive(Leadership)
     if not knowledge.has_successors:
@@ -333,9 +330,9 @@ def _why_passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence |
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
-    """True if the node cannot have acknowledged a write that was never read as leader of an epoch after the successor's.
+    """True if a write that was never read cannot have been acknowledged at an epoch after the successor's.
 
-    A write at such an epoch would have been below the high watermark ever since.
+    At such an epoch the write would have been below the high watermark ever since.
     """
     leadership = story.derive(Leadership)
     later = {epoch for epoch in leadership.epochs_of(write.node) if epoch > acting.cur}
@@ -378,7 +375,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
 
 @log_judge("KIP320-FETCH-01", "reads", "errors")
 def fetches_at_the_current_epoch_are_served(story: PartitionStory) -> Iterator[Claim]:
-    """A fetch is not refused for an epoch that is the broker's own."""
+    """A fetch that names the broker's own epoch is not refused."""
     yield from _served_and_falsely_fenced(story, "fetch")
 
 
@@ -440,10 +437,10 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
 
 
 def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
-    """Return the event that proves the refusal wrong; 0 for none.
+    """Return the event that proves the refusal wrong; 0 without one.
 
-    UNKNOWN_LEADER_EPOCH: the broker had acted at the epoch before. FENCED_LEADER_EPOCH: afterwards it serves that epoch, or
-    names no later one, and neither does any other broker.
+    UNKNOWN_LEADER_EPOCH is wrong if the broker had acted at the epoch before. FENCED_LEADER_EPOCH is wrong if the broker serves
+    that epoch afterwards, or if neither it nor any other broker names a later one.
     """
     if refusal.error == Error.UNKNOWN_LEADER_EPOCH:
         return knowledge.proof_at(refusal, refusal.cur)

@@ -11,7 +11,7 @@ from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 
 
 class EpochAnswer(Protocol):
-    """A node's answer to a request; `cur` is the current leader epoch that the request named, -1 for none."""
+    """A node's answer to a request; `cur` is the request's current leader epoch, or -1."""
 
     @property
     def node(self) -> str: ...
@@ -21,7 +21,7 @@ class EpochAnswer(Protocol):
 
 
 def next_change_of_leader(leaders: Mapping[int, Any], known: int) -> int | None:
-    """Return the first epoch above `known` whose leader is not that of the last epoch up to `known`; None for none."""
+    """Return the first epoch above `known` whose leader differs from that of the last epoch up to `known`; None without one."""
     former = max((epoch for epoch in leaders if epoch <= known), default=-1)
     later = sorted(epoch for epoch in leaders if epoch > known)
     return next((epoch for epoch in later if leaders[epoch] != leaders.get(former)), None)
@@ -60,7 +60,7 @@ class Leadership:
         return found
 
     def is_named(self, epoch: int) -> bool:
-        """True if any Metadata named this epoch, with a leader or without."""
+        """True if any Metadata answer named this epoch, with or without a leader."""
         return epoch in self._first_named
 
     def may_have_leader(self, epoch: int) -> bool:
@@ -68,23 +68,23 @@ class Leadership:
         return epoch in self.leaders or epoch not in self._first_named
 
     def first_named(self, epoch: int) -> int:
-        """Return the event that first named an epoch, by which it had begun; -1 if none did."""
+        """Return the event that first named an epoch, which had begun by then; -1 if none did."""
         return self._first_named.get(epoch, -1)
 
     @property
     def first_epoch(self) -> int:
-        """The epoch that the first Metadata answer named; -1 for none."""
+        """The epoch in the first Metadata answer; -1 without one."""
         return next(iter(self._first_named), -1)
 
     def newest_epoch_before(self, event: int) -> int:
-        """Return the newest epoch that any Metadata had named before; -1 for none."""
+        """Return the newest epoch that any Metadata answer had named before; -1 without one."""
         events, epochs = self._epochs_by_event
         place = bisect_left(events, event)
         return epochs[place - 1] if place else -1
 
     @cached_property
     def _epochs_by_event(self) -> tuple[list[int], list[int]]:
-        """The events at which an epoch newer than all before was named, and these epochs."""
+        """The events that named an epoch newer than all before, and these epochs."""
         events: list[int] = []
         epochs: list[int] = []
         for epoch, event in self._first_named.items():
@@ -96,17 +96,16 @@ class Leadership:
     # --- what a leader answered
 
     def is_from_leader(self, answer: EpochAnswer) -> bool:
-        """True if the leader of the epoch that the request named answered it."""
+        """True if the answer came from the leader of the epoch that the request named."""
         return answer.cur >= 0 and self.leaders.get(answer.cur) == answer.node
 
     @cached_property
     def leader_reads(self) -> list[FetchResult]:
-        """The reads that were answered by the leader of the epoch that they named."""
+        """The reads that came from the leader of the epoch that they named."""
         return [read for read in self._story.reads if self.is_from_leader(read)]
 
     def role_of(self, read: FetchResult) -> str:
-        """Return the role of the responding replica in the request's leader epoch, or else in the newest; empty if
-        that epoch's leader is not known.
-        """
+        """Return the role of the responding replica in the request's leader epoch, or else in the newest; empty if that epoch's
+        leader is unknown."""
         leader = self.leaders.get(read.cur if read.cur >= 0 else self.newest_epoch_before(read.asked))
         return "" if leader is None else "leader" if leader == read.node else "follower"

@@ -34,7 +34,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
 def _judge_move(
     story: PartitionStory, starts: LogStarts, before: FetchResult | None, read: FetchResult
 ) -> Iterator[Claim]:
-    """Judge the first answer of a replica with this log start. The answer may have been under way when the log start moved."""
+    """Judge the first answer of a replica with this log start. The log start may have moved while the answer was under way."""
     if read.log_start <= 0 or (before is not None and read.log_start < before.log_start):
         return
     bound = starts.highest_explained(read.event)

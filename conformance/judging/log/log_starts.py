@@ -1,6 +1,6 @@
 """The log start offsets of a partition: how far DeleteRecords requests, retention and faults may have moved them (KIP-107).
 
-Records below the log start may be gone, so a log start that nothing explains must not excuse anything.
+Records below the log start may be gone, so an unexplained log start must not excuse anything.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ from conformance.judging.timeline import FaultSpan
 from protocol.codes import Error
 
 HIGH_WATERMARK = -1
-"""The offset that asks DeleteRecords to delete everything below the high watermark."""
+"""The offset by which DeleteRecords deletes everything below the high watermark."""
 MAY_HAVE_DELETED = frozenset(
     (
         NONE,
@@ -31,8 +31,8 @@ MAY_HAVE_DELETED = frozenset(
         Error.KAFKA_STORAGE_ERROR,
     )
 )
-"""Errors after which the log start may have moved: a leader that is deposed while it waits for followers has moved it. After
-other errors it has not."""
+"""Errors after which the log start may have moved: a leader that is deposed while it waits for followers has already moved it.
+After any other error it has not moved."""
 
 
 class Bound(NamedTuple):
@@ -55,7 +55,7 @@ class LogStarts:
         self._bounds = [max(self._before, bound) for bound in accumulate((bound for _, bound in asked), max)]
 
     def highest_explained(self, event: int) -> float:
-        """Return the highest log start that the history before an event explains; infinite if it sets no bound."""
+        """Return the highest log start that the history before an event explains; infinite without a bound."""
         if event <= self._unbounded_from:
             return self.asked_for(event)
         again = self._first_bound_after_retention
@@ -75,21 +75,20 @@ class LogStarts:
         return max([self._before, *deleted, *(read.log_start for read in self._story.reads)])
 
     def may_fall(self, event: int) -> bool:
-        """True if a log start was moved into a segment before an event: a crash may set it back below the leader epoch
-        cache's first entry.
-        """
+        """True if a log start had moved into a segment before an event: a crash may set it back below the first entry of the
+        leader epoch cache."""
         return self._inside_from < event
 
     @cached_property
     def _inside_from(self) -> float:
-        """The event after which a log start may be inside a segment; infinite for none."""
+        """The event after which a log start may be inside a segment; infinite if it never is."""
         faults = self._story.derive(ReplicaDamage).faults_with(lambda effects: effects.start_inside_segment)
         return min([*self._events, *(span.began for span in faults)], default=inf) if not self._before else -1
 
     # --- retention
 
     def excuse(self, event: int) -> Evidence:
-        """Return the evidence by which the history before an event sets no bound on the log start."""
+        """Return the evidence by which the log start has no bound at an event."""
         if self._story.log_start_before == inf:
             return WRITTEN_BEFORE
         return DELETED_BY_SETTING if self._story.derive(Retention).begins < event else MOVED_BY_FAULT
@@ -100,7 +99,7 @@ class LogStarts:
 
     @cached_property
     def _unbounded_from(self) -> float:
-        """The event after which retention or a fault may have moved the log start anywhere; infinite for none."""
+        """The event after which retention or a fault may have moved the log start anywhere; infinite if they never may."""
         if self._story.log_start_before == inf:
             return -1
         moved = (float(span.began) for span in (*self._moves, *self._retentions))
@@ -108,8 +107,8 @@ class LogStarts:
 
     @cached_property
     def _first_bound_after_retention(self) -> Bound | None:
-        """The first record that was certainly written after retention had ended on all brokers, which then leaves all later ones;
-        None if faults or elections leave that open."""
+        """The first record that was certainly written after retention had ended on all brokers; retention leaves it and all later
+        records. None if faults or elections leave that open."""
         story, ended = self._story, self._story.derive(Retention).ends
         if ended == inf or story.log_start_before == inf:
             return None
@@ -122,7 +121,7 @@ class LogStarts:
         return Bound(first.event, max([first.offset, *shown]))
 
     def _is_undisturbed(self, event: int) -> bool:
-        """True if nothing shortened a log, moved its start or kept a broker from hearing of settings before an event."""
+        """True if, before an event, nothing shortened a log, moved its start or kept a broker from learning settings."""
         unclean = self._story.unclean_elections or self._story.derive(unclean_election).was_ever("true")
         return not (unclean or any(span.began < event for span in self._story.timeline.spans) or self._moves)
 
@@ -132,15 +131,14 @@ class LogStarts:
 
     @cached_property
     def _retentions(self) -> list[FaultSpan]:
-        """Faults that set the retention of the topic: of all its partitions, whichever one the fault was aimed at."""
+        """Faults that set the retention of the topic, and so of all its partitions, whichever one the fault was aimed at."""
         spans = (span for span in self._story.timeline.spans if span.effects.retention != "none")
         return [span for span in spans if span.partition.rpartition("-")[0] in ("", self._story.topic)]
 
 
 def furthest_log_start(trim: DeleteRecordsResult) -> float:
-    """Return the offset up to which a request may have moved the log start. A request up to the high
-    watermark may have moved it to the low watermark of its answer; without an answer there is no bound.
-    """
+    """Return the offset up to which a request may have moved the log start. A request for everything below the high watermark may
+    have moved it to the low watermark in its answer; without an answer there is no bound."""
     if trim.offset != HIGH_WATERMARK:
         return trim.offset
     return trim.low_watermark if trim.error == NONE else inf

@@ -1,4 +1,4 @@
-"""Offsets that brokers answer (KIP-101, KIP-320): high watermark, log start, log end, ends of epochs, divergence."""
+"""Offsets in brokers' answers (KIP-101, KIP-320): high watermark, log start, log end, ends of epochs, divergence."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _is_trimmed_between(story: PartitionStory, one: FetchResult, other: FetchRes
 
 
 def _highest_answer_before(read: FetchResult, rising: list[FetchResult]) -> FetchResult | None:
-    """Return the highest answer that was complete before this request: overlapping ones are answered in any order."""
+    """Return the highest answer that was complete before this request: overlapping ones may be answered in any order."""
     place = bisect_left(rising, read.asked, key=by_event)
     return rising[place - 1] if place else None
 
@@ -71,7 +71,7 @@ def _highest_answer_before(read: FetchResult, rising: list[FetchResult]) -> Fetc
 def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
     """Log start <= high watermark <= log end; last stable offset <= high watermark.
 
-    It counts if the offsets differ, or if something happened since the node was last read.
+    An answer counts if the offsets differ, or if something happened since the node was last read.
     """
     raced, before = _racing_answers(story.reads), dict[str, int]()
     for read in story.reads:
@@ -91,7 +91,7 @@ def offsets_of_one_answer_are_ordered(story: PartitionStory) -> Iterator[Claim]:
         if read.last_stable_offset >= 0 and (disturbed or read.last_stable_offset != read.high_watermark):
             yield Finding("stable" not in wrong, "stable", (read.event,), shown)
     for one, two in pairwise(story.listed):
-        # Only if one follows the other at once: in between, the node's log may start over.
+        # Only if one directly follows the other: in between, the node's log may start over.
         together = one.node == two.node and two.asked == one.event + 1
         if together and (one.timestamp, two.timestamp) == (EARLIEST, LATEST):
             shown = f"{two.node} listed the earliest offset {one.offset} and the latest {two.offset}"
@@ -107,9 +107,7 @@ def _disordered_cases(read: FetchResult) -> list[str]:
 
 @log_judge("KIP320-LO-01", "listed")
 def latest_offset_is_within_the_fetch_limit(story: PartitionStory) -> Iterator[Finding]:
-    """The latest offset is no higher than the offset up to which the leader lets consumers read afterwards, and no lower than
-    that before.
-    """
+    """The latest offset lies between the fetch limit of the leader before the request and its fetch limit afterwards."""
     for latest in _latest(story):
         yield latest.judge(
             "last-stable-offset" if latest.listed.isolation_level == READ_COMMITTED else "high-watermark"
@@ -117,9 +115,9 @@ def latest_offset_is_within_the_fetch_limit(story: PartitionStory) -> Iterator[F
 
 
 class _Latest(NamedTuple):
-    """A latest offset, and the fetch limits that the same leader showed at the same epoch before it was asked and afterwards.
+    """A latest offset, and the fetch limits of the same leader at the same epoch, before the request and after the answer.
 
-    Where the limit before is not known, it is -1.
+    An unknown limit before the request is -1.
     """
 
     listed: OffsetLookup
@@ -129,7 +127,7 @@ class _Latest(NamedTuple):
 
     @property
     def shows_something(self) -> bool:
-        """True if a leader that never looks at its log could not have answered by chance: the limits exclude lower offsets."""
+        """True if a leader that ignores its log could not have answered by chance: the limits exclude lower offsets."""
         return self.before > 0 or self.listed.offset == self.after > 0 or self.listed.offset > self.after
 
     def judge(self, case: str) -> Finding:
@@ -166,11 +164,11 @@ def _limit(read: FetchResult, committed: bool) -> int:
 
 
 def _racing_answers(reads: list[FetchResult]) -> set[int]:
-    """Return the events of answers that a change of the high watermark explains: a broker reads it first and the other
-    offsets after it.
+    """Return the events of answers that a change of the high watermark explains: a broker reads it first and the other offsets
+    after it.
 
-    The node's next answer shows the risen high watermark, or one that fell as the log was truncated. Two such answers
-    are no coincidence, so then none is explained.
+    The node's next answer shows the risen high watermark, or one that fell as the log was truncated. Two such answers are no
+    coincidence, and then none is explained.
     """
     last: dict[str, FetchResult] = {}
     raced: set[int] = set()
@@ -226,7 +224,7 @@ def _newest(story: PartitionStory) -> int:
 
 
 def _start_of_quiet(story: PartitionStory) -> int:
-    """Return the event from which on nothing was done that may move an offset; NEVER if there was no quiescence."""
+    """Return the event since which nothing happened that may move an offset; NEVER without quiescence."""
     done = [facts[-1].event for facts in (story.produced, story.deletions, story.timeline.faults) if facts]
     return max(story.timeline.rest, *done, 0) if story.timeline.rest >= 0 else NEVER
 
@@ -237,7 +235,8 @@ Entries = list[tuple[int, int]]
 
 @log_judge("KIP320-OFLE-08", "epoch_ends")
 def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
-    """At rest, the answers to epochs -2 to two above the current one follow from the epochs in the log and the elections."""
+    """At rest, the answers for epochs from -2 to two above the current one follow from the epochs in the log and the
+    elections."""
     leader, ends = _leader_read_at_rest(story), _epoch_ends_at_rest(story)
     if leader is None or not leader.log_end:
         return
@@ -265,8 +264,8 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
 def entries_of(leader: FetchResult, begins: int) -> Entries:
     """Return the leader epoch cache of a leader with this log, which begins at or above the log start.
 
-    It has an entry where its own epoch began, also without records. That of an older epoch without records is gone: the next
-    one began at the same offset, and took its place.
+    It has an entry where the leader's own epoch began, even without records. An older epoch without records has none: the next
+    one began at the same offset, and replaced its entry.
     """
     first: dict[int, int] = {}
     for batch in leader.batches:
@@ -287,10 +286,9 @@ def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
 
 
 def _cache_begin(story: PartitionStory, leader: FetchResult, ends: list[EpochEndOffset], restarted: bool) -> int:
-    """Return the offset at which the cache begins: the log start, which a crash may have set back below a cache that
-    was trimmed already.
+    """Return the offset at which the cache begins: the log start, which a crash may have set back below a trimmed cache.
 
-    The answer to -2, an epoch before all, tells which it is.
+    The answer to epoch -2, before all others, tells which it is.
     """
     before_all = [end.end for end in ends if end.asked_epoch == -2]
     trimmed = story.derive(LogStarts).may_fall(leader.event)
@@ -303,9 +301,8 @@ def _cache_begin(story: PartitionStory, leader: FetchResult, ends: list[EpochEnd
 
 @log_judge("KIP101-INV-13", "reads")
 def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
-    """DivergingEpoch (d, x): d is at or below LastFetchedEpoch, and from x on the responding replica has nothing of d or
-    below.
-    """
+    """For DivergingEpoch (d, x), d is at most LastFetchedEpoch, and from x on the responding replica has nothing of epoch d or
+    below."""
     own_logs, leads = story.derive(ReplicaLogs), story.derive(Leadership).is_from_leader
     for read in story.reads:
         if read.diverging is None:
@@ -322,7 +319,7 @@ def diverging_epochs_match_the_log(story: PartitionStory) -> Iterator[Finding]:
 
 
 def _contradicts(own: ReplicaLog, epoch: int, end: int) -> str:
-    """Return the part of the responding replica's log that contradicts this epoch end offset; empty for none."""
+    """Return the part of the responding replica's log that contradicts this epoch end offset; empty without one."""
     if 0 <= own.end < end:
         return f"its log ends at {own.end}"
     found = own.from_offset(end)

@@ -1,7 +1,7 @@
 """Losses that a cluster declared: the only reasons for which an acknowledged record may be gone (KIP-101, KIP-966).
 
 Evidence is an unclean election that was requested or configured; the ISR, eligible and last known leaders as described; an
-unclean shutdown; and the effects of an injected fault. A time in which something might have happened permits nothing.
+unclean shutdown; and the effects of an injected fault. It is never enough that something might have happened unseen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ Moment = tuple[int, int]
 BEFORE_ALL = -1
 """The placeholder for the beginning of an epoch, instead of an event."""
 EPOCHS_OF_A_RESTART = 2
-"""The epochs of a restart: the last ISR member is fenced, which leaves no leader, and then elected again."""
+"""The number of epochs in a restart: the last ISR member is fenced, which leaves no leader, and is then elected again."""
 
 
 ELECTIONS = frozenset(
@@ -49,10 +49,10 @@ ELECTIONS = frozenset(
 
 
 class PermittedLoss(NamedTuple):
-    """A permission to lose records, from the offset `above` on, that were committed before this moment.
+    """A permission to lose records from the offset `above` on that were committed before this moment.
 
-    `above` is infinite for an election by which nothing may be lost. If `disks` is not 0, that many were lost, and it counts for
-    records for which acks=all waited for no more replicas.
+    `above` is infinite for an election by which nothing may be lost. If `disks` is not 0, that many were lost, and the permission
+    covers records for which acks=all waited for no more replicas than that.
     """
 
     at: Moment
@@ -84,22 +84,22 @@ class PermittedLosses:
         among: frozenset[Evidence] | None = None,
         offset: float = inf,
     ) -> Evidence | None:
-        """Return the permission to lose a record of the first moment by the second; None if there is none.
+        """Return the permission to lose a record of the first moment by the second; None without one.
 
-        A fault that cut a log permits nothing below the log end that it left. Without an `offset`, any record counts.
+        A fault that cut a log permits no loss below the log end that it left. Without an `offset`, any record counts.
         """
         losses = (loss for loss in self.all if first < loss.at < second and loss.above <= offset and loss.above < inf)
         chosen = (loss for loss in losses if among is None or loss.by in among)
         return next((loss.by for loss in chosen if self._was_on_at_most(loss.disks, first, second)), None)
 
     def election_between(self, first: Moment, second: Moment) -> Evidence | None:
-        """Return the permission to elect a replica that need not have all records; None if there is none."""
+        """Return the permission to elect a replica that need not have all records; None without one."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
 
     def _was_on_at_most(self, disks: int, first: Moment, second: Moment) -> bool:
         """True if acks=all waited for no more replicas than these, by the settings while the record was written.
 
-        The moment of a write is that of its request. Any other is one at which the record was there already.
+        The moment of a write is that of its request. At any other moment the record was there already.
         """
         if not disks:
             return True
@@ -133,9 +133,8 @@ class PermittedLosses:
                 yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
 
     def _log_end_of_last_known(self, epoch: int, node: str) -> float:
-        """Return the log end that faults left a last known leader, infinite for none: its unclean shutdown alone loses
-        nothing that it had. An epoch that no answer describes may have had another leader.
-        """
+        """Return the log end that faults left a last known leader; infinite without such faults, since its unclean shutdown alone
+        loses none of its records. An epoch that no answer describes may have had another leader."""
         former = max(led for led in self._leadership.leaders if led < epoch)
         if not all(self._leadership.is_named(one) for one in range(former + 1, epoch)):
             return 0
@@ -150,9 +149,8 @@ class PermittedLosses:
         return "true" in self._setting.possible_values(before.event, self._leadership.first_named(epoch))
 
     def _was_clean(self, election: UncleanElectionResult, loss: PermittedLoss) -> bool:
-        """True if the request elected the former leader again, or the new one was electable without a loss: as described since,
-        if the outcome is unknown; or while there was no leader before it, when no ISR grows.
-        """
+        """True if the request elected the former leader again, or a new one that was electable without a loss: as described
+        since, if the outcome is unknown; or as described while there was no leader, when no ISR grows."""
         epoch, _ = loss.at
         before = self.story.derive(EpochRegistrations).last_before(epoch)
         if elected_the_former(self.story, election, epoch):
@@ -190,7 +188,7 @@ class PermittedLosses:
                 yield from self._losses_of_damaged_leader(node, span)
 
     def _in_sync_since(self, standing: Sequence[FaultSpan]) -> frozenset[str]:
-        """Return the nodes that were in the ISR at one of these faults, or between them, by any answer."""
+        """Return the nodes that any answer has in the ISR at one of these faults or between them."""
         registrations, names = self.story.derive(EpochRegistrations), self.story.timeline.names
         first, last = min(span.began for span in standing), max(span.began for span in standing)
         before = registrations.newest_at(first)
@@ -202,8 +200,8 @@ class PermittedLosses:
     def _losses_of_all_members(self, damaged: Sequence[tuple[str, FaultSpan]]) -> Iterator[PermittedLoss]:
         """Yield the losses of records that all of these ISR members lost.
 
-        They are on no other replica if acks=all waited for no more of them, and the leader was one of them. Otherwise
-        the leader has them, unless an undescribed successor was elected among them.
+        No other replica has them if acks=all waited for no more replicas, and the leader was one of them. Otherwise the leader
+        has them, unless an undescribed successor was elected among them.
         """
         disks, event = len(damaged), min(span.began for _, span in damaged)
         above = max(self._log_end_left(node, span) for node, span in damaged)
@@ -215,11 +213,11 @@ class PermittedLosses:
             yield PermittedLoss((later, BEFORE_ALL), DISKS_OF_MIN_ISR_LOST, above, disks)
 
     def _epoch_after_unseen_leader(self, event: int, known: int) -> int | None:
-        """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut
-        off or frozen, or epochs passed while a fault was active on it.
+        """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut off
+        or frozen, or epochs passed while a fault was active on it.
 
-        The successor was in sync and lost its records, which the former leader may still show: they are gone once it hears
-        of the next epoch.
+        The successor was in sync and lost its records, which the former leader may still show: they are gone once it learns of
+        the next epoch.
         """
         timeline, leader = self.story.timeline, self._leadership.leaders.get(known, "")
         away = timeline.cut_off(leader, event, event + 1) or timeline.down(leader, event, event + 1)
@@ -235,7 +233,7 @@ class PermittedLosses:
         return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))
 
     def _losses_of_damaged_leader(self, node: str, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """Yield the losses of a node that lost records and leads: at the fault's epoch, or at its next as leader."""
+        """Yield the losses of a node that lost records and leads: at the fault's epoch, or at its next epoch as leader."""
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
@@ -251,22 +249,19 @@ class PermittedLosses:
             yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
 
     def _log_end_left(self, node: str, span: FaultSpan) -> int:
-        """Return the log end that the fault left of this partition; 0 if that is not known, or all was lost."""
+        """Return the log end that the fault left of this partition; 0 if it is unknown or everything was lost."""
         return span.left.get(node, 0) if span.partition == self.story.name else 0
 
     def _was_in_sync_and_down(self, node: str, before: EpochRegistration) -> bool:
-        """True if the node was down, and in the ISR, when there was no leader any more: then its own election healed the
-        fault.
-        """
+        """True if the node was down, and in the ISR, when the last leader was lost: then its own election healed the fault."""
         down = self.story.timeline.down(node, before.event, before.event)
         return before.leader < 0 and self.story.timeline.ids.get(node, -1) in before.isr and down
 
     def _was_alone_in_isr(self, node: str, span: FaultSpan, led: int) -> bool:
-        """True if the node was the leader and the only ISR member by its own last description before the fault, and no other
-        replica became electable before it led again.
+        """True if the node's own last description before the fault shows it as leader and only ISR member, and no other replica
+        became electable before it led again.
 
-        Then it had no leader to fetch from, and its own election ended the fault. Records committed after the fault must
-        survive.
+        Then it had no leader to fetch from, and its own election ended the fault. Records committed after the fault must survive.
         """
         id = self.story.timeline.ids.get(node, -1)
         described = self.story.derive(EpochRegistrations).described
@@ -294,9 +289,7 @@ class PermittedLosses:
         return _all_started_uncleanly(self.story, shown[-1].eligible, shown[-1].event, began)
 
     def _has_rejoined(self, node: str, event: int, epoch: int) -> bool:
-        """True if the node left the ISR and rejoined it before it led at the epoch: then it had fetched the records that it
-        lacked.
-        """
+        """True if the node left the ISR and rejoined it before it led at the epoch: then it had fetched its missing records."""
         id, out = self.story.timeline.ids.get(node, -1), False
         for seen in self.story.metadata:
             if seen.event > event and seen.epoch < epoch:
@@ -306,9 +299,9 @@ class PermittedLosses:
         return False
 
     def _losses_without_epochs(self, span: FaultSpan) -> Iterator[PermittedLoss]:
-        """Yield the losses while the node leads, until the heal: followers may copy what it failed to truncate.
+        """Yield the losses while the node leads, until the heal: followers may copy records that it failed to truncate.
 
-        A replica without leader epochs truncates to its high watermark, so what is below that is kept.
+        A replica without leader epochs truncates to its high watermark, so everything below that is kept.
         """
         leadership = self._leadership
         known = leadership.newest_epoch_before(span.began)
@@ -324,8 +317,7 @@ class PermittedLosses:
 
 def elected_the_former(story: PartitionStory, election: UncleanElectionResult, epoch: int) -> bool:
     """True if a granted request made the former leader lead again: a broker named it since for an epoch below this one, the first
-    to be led by another, and no epoch before that may have had another leader.
-    """
+    to be led by another, and no epoch before that may have had another leader."""
     leadership = story.derive(Leadership)
     known = leadership.newest_epoch_before(election.asked)
     since = [seen for seen in story.metadata if seen.asked > election.event and known < seen.epoch < epoch]
@@ -341,8 +333,8 @@ def _at_begin(epoch: int, by: Evidence, above: float = 0) -> PermittedLoss:
 def _may_lead(story: PartitionStory, epoch: int, before: EpochRegistration) -> bool:
     """True if the leader of the epoch was electable without a loss, as described before.
 
-    A controller takes a broker out of the ELR when it registers after an unclean shutdown (KIP-966), which may be later
-    than the description.
+    A controller removes a broker from the ELR when it registers after an unclean shutdown (KIP-966), which may be later than the
+    description.
     """
     leadership = story.derive(Leadership)
     node = leadership.leaders[epoch]
@@ -370,7 +362,7 @@ def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | No
 
 
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
-    """True if the node's process, started again between two events, found no sign of a clean shutdown."""
+    """True if the node's process, restarted between two events, found no sign of a clean shutdown."""
     hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.certainly_starts_uncleanly)
     return any(_starts_between(span, first, second) for span in hits)
 
@@ -378,7 +370,7 @@ def started_uncleanly(story: PartitionStory, node: str, first: int, second: int)
 def _starts_between(span: FaultSpan, first: int, second: int) -> bool:
     """True if a new process started between two events.
 
-    A node that is down stays so until the fault is healed, and its end is seen later; one that restarts does so at once.
+    A node that is down stays down until the fault is healed, and its end is seen later; one that restarts does so at once.
     """
     if span.effects.process == "restarts":
         return first < span.began < second

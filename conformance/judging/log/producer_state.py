@@ -1,4 +1,4 @@
-"""Evidence by which a leader may have forgotten what a producer wrote. Brokers remember idle producers for a day."""
+"""Evidence by which a leader may have forgotten a producer's batches. Brokers remember idle producers for a day."""
 
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST, Evidence
 from conformance.judging.facts.exchange import Exchange
@@ -19,10 +19,10 @@ def may_be_forgotten(
     leader: str | None = None,
     in_transaction: bool = False,
 ) -> Evidence | None:
-    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if the leader must
-    know it.
+    """Return the evidence that a leader may have forgotten a batch that was in the log at a moment; None if it must know the
+    batch.
 
-    The leader is the node that answered, unless `leader` names another (empty: not known). `in_transaction`: the batch's
+    The leader is the node that answered, unless `leader` names another (empty: unknown). `in_transaction`: the batch's
     transaction was open all the time, and a producer does not expire in a transaction (KIP360-SEQ-18).
     """
     if story.derive(LogStarts).highest_explained(until.event) > offset:
@@ -38,7 +38,8 @@ def may_be_forgotten(
 def forgotten_between(
     story: PartitionStory, read: FetchResult, first: ReplicaBatch, second: ReplicaBatch
 ) -> Evidence | None:
-    """Return the evidence by which the leader that appended a producer's second batch may not know the first; None for none."""
+    """Return the evidence by which the leader that appended a producer's second batch may not know the first; None without
+    any."""
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
     leader = story.derive(Leadership).leaders.get(second.epoch, "")
@@ -47,7 +48,7 @@ def forgotten_between(
 
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
-    """True if a producer may have been idle until its expiry, or a fault made brokers forget it, between two moments."""
+    """True if, between two moments, a producer may have been idle until its expiry, or a fault made brokers forget it."""
     time = story.timeline.time
     if time(until.event) - time(max(since[1], 0)) >= story.timeline.forgets_after:
         return True
@@ -56,6 +57,6 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
 
 
 def may_be_lost(story: PartitionStory, since: Moment, until: Exchange) -> Evidence | None:
-    """Return the permission by which records that were in the log at `since` may be gone at `until`; None for none."""
+    """Return the permission by which records that were in the log at `since` may be gone at `until`; None without one."""
     now = (story.derive(Leadership).newest_epoch_before(until.event), until.event)
     return story.derive(PermittedLosses).between(since, now)

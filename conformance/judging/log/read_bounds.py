@@ -1,6 +1,5 @@
-"""Reads stop at their bound (GEN-17): the high watermark, or the last stable offset with read_committed, and no aborted
-records.
-"""
+"""Reads stop at their bound (GEN-17), which is the high watermark, or with read_committed the last stable offset; then they omit
+aborted records."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -62,7 +61,7 @@ def _stable(read: FetchResult) -> Iterator[Finding]:
 
 
 class Aborts:
-    """The outcomes of each producer's transactions in one log, by the control records that were read."""
+    """The outcomes of each producer's transactions in one log, from the control records that were read."""
 
     def __init__(self, story: PartitionStory) -> None:
         found: dict[int, dict[int, bool]] = {}
@@ -83,7 +82,7 @@ class Aborts:
 
 
 def _ends_of_runs(batches: set[tuple[int, int]]) -> dict[int, int]:
-    """Return, by base offset, the last offset of the run of batches without a gap that begins there."""
+    """Return, by base offset, the last offset of the gapless run of batches that begins there."""
     ends: dict[int, int] = {}
     for base, last in sorted(batches, reverse=True):
         ends[base] = max(last, ends.get(last + 1, last), ends.get(base, last))

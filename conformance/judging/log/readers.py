@@ -1,4 +1,4 @@
-"""The kit's own epoch-aware reader (KIP-320): it detects each truncation before it delivers later records."""
+"""The kit's own epoch-aware reader (KIP-320), which must detect each truncation before it delivers later records."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from conformance.judging.log.story import PartitionStory, log_judge
 T = TypeVar("T", FetchResult, EpochEndOffset)
 
 Record = tuple[int, int, bytes | None]
-"""Offset, epoch and value of a delivered record."""
+"""The offset, epoch and value of a delivered record."""
 LOOK_BACK = 8
 
 
@@ -97,7 +97,7 @@ def _judge_rewind(
 
 
 def _lacks(own: ReplicaLog, offset: int, epoch: int, current: int) -> bool:
-    """True if the record is certainly not in the log. Records of the log's own epoch may have been written since it was read."""
+    """True if the record is certainly not in the log. Records of the log's own epoch may have been written after it was read."""
     batch = own.batch_at(offset)
     if batch is not None:
         return batch.epoch != epoch

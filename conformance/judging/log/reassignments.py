@@ -1,7 +1,7 @@
 """Reassignments (GEN-11): replicas leave only after the added replicas have copied their records.
 
-The evidence is AlterPartitionReassignments, and the replicas and the ISR that one process of a broker describes one after
-the other: it may be late, but keeps their order.
+The evidence is AlterPartitionReassignments, and the successive replicas and ISRs that one broker process describes. Its
+descriptions may be late, but keep their order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,8 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
 
 
 class Completed(NamedTuple):
-    """A reassignment that one broker described as completed: its request, the added replicas, the answers before and after."""
+    """A reassignment that one broker described as completed: its request, the added replicas, and the answers before and
+    after."""
 
     request: ReassignmentResult
     added: Replicas
@@ -62,7 +63,7 @@ class Completed(NamedTuple):
 
 
 def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
-    """Yield the changes after which the replicas are as requested, and some have left."""
+    """Yield the changes after which the replicas are as requested, and some replicas have left."""
     pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
     for before, seen in pairs:
         now = frozenset(seen.replicas)
@@ -103,7 +104,7 @@ def _case(
     left: Replicas,
     seen: PartitionAtBroker,
 ) -> str:
-    """Return the case, by the faults that were active from the request until it was seen to be completed."""
+    """Return the case, from the faults that were active between the request and its visible completion."""
     hit = {node for span in story.timeline.faults_standing(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"
@@ -155,7 +156,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
 
 
 def _next_move(story: PartitionStory, change: Completed) -> float:
-    """Return the event from which on replicas may move again; NEVER for none."""
+    """Return the event after which replicas may move again; NEVER without one."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [
         span.began
@@ -189,8 +190,7 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
 
 def _was_before(change: Completed, write: ProduceResult) -> bool:
     """True if the write was acknowledged before the request, or by a leader that described the former replicas even
-    afterwards.
-    """
+    afterwards."""
     leader = write.node == change.before.node and write.incarnation == change.before.incarnation
     return write.event < change.request.asked or (leader and write.event < change.before.asked)
 
@@ -199,7 +199,7 @@ def _was_before(change: Completed, write: ProduceResult) -> bool:
 
 
 def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResult], place: int) -> Iterator[Claim]:
-    """Judge that the replicas are again those from before the cancelled request, if no other was under way. A broker may
+    """Judge that the replicas from before the cancelled request are restored, if no other request was under way. A broker may
     describe the union of both sets for a while."""
     cancelled, request = asked[place], asked[place - 1] if place else None
     former = _look_before(story, request) if request is not None else None
@@ -222,7 +222,7 @@ def _cancelling_restores(story: PartitionStory, asked: Sequence[ReassignmentResu
 
 
 def _is_settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) -> bool:
-    """True if this answer shows the last of the earlier requests completed."""
+    """True if this answer shows that the last of the earlier requests completed."""
     last = earlier[-1] if earlier else None
     return last is None or (last.event < look.asked and {*look.replicas} == {*(last.replicas or ())})
 
@@ -233,7 +233,7 @@ def _is_settled(earlier: Sequence[ReassignmentResult], look: PartitionAtBroker) 
 def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Claim]:
     """Judge that at rest the partition has each replica that the last request names, if that request was acknowledged.
 
-    It is enough that one broker describes it so: others may still describe former replicas.
+    One broker that describes it so is enough: others may still describe former replicas.
     """
     last = asked[-1] if asked else None
     if last is None or last.error != NONE or not last.replicas or story.timeline.rest < 0:
@@ -252,12 +252,12 @@ def _has_all_named(story: PartitionStory, asked: Sequence[ReassignmentResult]) -
 
 
 def _reassigned_by_fault(story: PartitionStory, since: int) -> bool:
-    """True if a fault reassigned the partition after the event, even one that was over at once."""
+    """True if a fault reassigned the partition after the event, even one that ended at once."""
     mine = ("", story.name)
     return any(one.event > since and one.partition in mine and _reassigns(one.effects) for one in story.timeline.faults)
 
 
 def _reassigns(effects: Effects) -> bool:
-    """True if the fault may reassign replicas: before it requests an election, the kit makes the replica the preferred leader
-    by a reassignment."""
+    """True if the fault may reassign replicas: before requesting an election, the kit makes the replica the preferred leader by a
+    reassignment."""
     return effects.moves_replicas or effects.election == "clean"

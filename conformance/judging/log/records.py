@@ -1,4 +1,4 @@
-"""Invariants of records in a replicated log (KIP-101, KIP-320): one history for all replicas, readers and later leaders."""
+"""Invariants of records in a replicated log (KIP-101, KIP-320): all replicas, readers and later leaders have one history."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _by_offset = attrgetter("offset")
 
 @log_judge("KIP101-INV-01", "reads")
 def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
-    """Whichever replica is read, and whenever, an (offset, epoch) holds the same batch."""
+    """An (offset, epoch) holds the same batch on every replica and at every time."""
     first: dict[tuple[str, int, int], tuple[FetchResult, ReplicaBatch]] = {}
     last: dict[str, int] = {}
     for read in (read for read in story.reads if read.batches):
@@ -54,7 +54,7 @@ def one_record_per_offset_and_epoch(story: PartitionStory) -> Iterator[Claim]:
             elif case not in again and (
                 known.node != read.node or story.timeline.fault_between(known.event, read.event)
             ):
-                # A batch read again on the same node, with no fault in between, is no new instance.
+                # A batch read again on the same node, with no fault in between, does not count again.
                 again[case] = known.event
         yield from (Finding(True, case, (event, read.event)) for case, event in again.items())
 
@@ -67,7 +67,7 @@ def _why_different(story: PartitionStory, read: FetchResult) -> Evidence | None:
 
 
 def _intact_batches(story: PartitionStory, read: FetchResult) -> Sequence[ReplicaBatch]:
-    """Return the batches of a read without those that the kit corrupted, if it had flipped bytes on a disk."""
+    """Return the batches of a read, except those that the kit corrupted if it flipped bytes on a disk."""
     is_corrupt = story.derive(ReplicaDamage).is_corrupt(read.event)
     return [batch for batch in read.batches if batch.valid] if is_corrupt else read.batches
 
@@ -91,7 +91,7 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
             rest = [_batches_between(_intact_batches(story, read), low, shared) for read in (one, other)]
             if rest[0] != rest[1] and not _differ_at_one_epoch(*rest):
                 yield Excuse(EPOCHS_LOST, "prefix")
-        # Two histories at one (offset, epoch) are for KIP101-INV-01: then prefixes cannot agree.
+        # Two histories at one (offset, epoch) are for KIP101-INV-01 to judge: then prefixes cannot agree.
         if mine == theirs or not _differ_at_one_epoch(mine, theirs):
             shown = (
                 ""
@@ -126,7 +126,7 @@ def _differ_at_one_epoch(mine: list[ReplicaBatch], theirs: list[ReplicaBatch]) -
 
 
 def first_difference(one: str, mine: Sequence[object], other: str, theirs: Sequence[object]) -> str:
-    """Return the first batches, as read or as on disk, in which the logs of two nodes differ."""
+    """Return the first batches in which the logs of two nodes differ, as read or as on disk."""
     mine_first, theirs_first = next(pair for pair in zip_longest(mine, theirs) if pair[0] != pair[1])
     return f"{one} holds {_batch(mine_first)} where {other} holds {_batch(theirs_first)}"
 
@@ -140,7 +140,7 @@ def _batch(batch: object) -> str:
 
 @log_judge("KIP101-INV-03", "full_reads", "on_disk")
 def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
-    """Along a replica's log the leader epochs of batches rise or stay."""
+    """In a replica's log the leader epochs of batches never decrease."""
     held: list[FetchResult | ReplicaOnDisk] = [*story.full_reads, *story.on_disk]
     for log in held:
         epochs = [b.epoch for b in log.batches] if isinstance(log, FetchResult) else [b[2] for b in log.batches]
@@ -157,8 +157,7 @@ def leader_epochs_never_decrease(story: PartitionStory) -> Iterator[Finding]:
 
 @log_judge("KIP101-STAMP-03", "full_reads", "on_disk")
 def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Claim]:
-    """At rest every replica holds the same batches: the same leader epoch and CRC in reads, and the same bytes on
-    disk."""
+    """At rest every replica holds the same batches: the same leader epoch and CRC in reads, and the same bytes on disk."""
     if story.timeline.rest >= 0:
         reads: dict[str, FetchResult | ReplicaOnDisk] = {
             read.node: read for read in story.full_reads if story.is_at_rest(read)
@@ -211,7 +210,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
         known = bisect_left(ends, (read.asked,))
         stop = min(shown.stop, ends[known - 1][1]) if known else 0
         for write, epoch in acknowledged.writes_at(range(shown.start, stop)):
-            # A leader of an older epoch that is not yet fenced may serve what it has: it is no later leader.
+            # A leader of an older epoch that is not yet fenced may serve its own log: it is no later leader.
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
@@ -235,7 +234,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
 
 
 class Acknowledged:
-    """All writes that were acknowledged with acks=all, by offset, each with its leader epoch."""
+    """All writes acknowledged with acks=all, by offset, each with its leader epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
         found = sorted((write for write in story.produced if write.is_committed and write.values), key=_by_offset)
@@ -260,12 +259,12 @@ def epochs_of_records(story: PartitionStory) -> EpochsOfRecords:
 
 
 def _epoch_of_batch(story: PartitionStory, write: ProduceResult) -> int | None:
-    """Return the epoch of the batch that holds the first record of a write; None if it was never read."""
+    """Return the epoch of the batch with the first record of a write; None if it was never read."""
     return story.derive(epochs_of_records).get((write.offset, write.values[0]))
 
 
 def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
-    """Return the epoch at which a write was acknowledged: its batch's, or else the next that its node led."""
+    """Return the epoch at which a write was acknowledged: that of its batch, or else the next one that its node led."""
     if (epoch := _epoch_of_batch(story, write)) is not None:
         return epoch
     leadership = story.derive(Leadership)
@@ -274,7 +273,8 @@ def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
 
 
 def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
-    """Return the earliest moment at which a write may have been acknowledged; if unread, at its node's last epoch."""
+    """Return the earliest moment at which a write may have been acknowledged; if it was never read, that is at its node's last
+    epoch."""
     if (epoch := _epoch_of_batch(story, write)) is not None:
         return epoch, write.asked
     leadership = story.derive(Leadership)
@@ -292,7 +292,7 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
         return range(start, max(read.log_end, read.high_watermark, start) + (1 << 40))
     if read.last >= 0 and not read.batches:
         return range(0)  # a fetch with last_fetched_epoch may get only its divergence
-    # An answer is cut where its bytes are enough, and a consumer of committed transactions sees no more than stable ones.
+    # An answer ends when it has enough bytes, and a read_committed consumer sees only stable records.
     stable = min(read.high_watermark, read.last_stable_offset) if read.last_stable_offset >= 0 else read.high_watermark
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
 
@@ -304,8 +304,8 @@ def loss_in(
     is_compacted: bool,
     kept_as: dict[tuple[int, int], ReplicaBatch],
 ) -> str:
-    """Say how a read differs from a write's records, compaction aside; empty if it does not. `kept_as` has the batches found
-    before."""
+    """Return a description of how a read differs from a write's records, apart from compaction; empty if it does not. `kept_as`
+    has the batches found before."""
     for offset, value in enumerate(write.values, write.offset):
         if value is None or offset not in shown:
             continue
@@ -393,7 +393,7 @@ def _permission_for_both(story: PartitionStory, pair: _Shared) -> Evidence | Non
 
 
 def _moment_of_answer(story: PartitionStory, write: ProduceResult) -> Moment:
-    """Return the moment of the answer, at the last epoch that the broker was known to lead; -1 for none."""
+    """Return the moment of the answer, at the last epoch that the broker was known to lead; -1 without one."""
     leadership = story.derive(Leadership)
     known = leadership.newest_epoch_before(write.event)
     return max((epoch for epoch in leadership.epochs_of(write.node) if epoch <= known), default=-1), write.event
@@ -417,7 +417,7 @@ class _Rivals:
             self._at.setdefault(offset, {}).setdefault(node, event)
 
     def of(self, write: ProduceResult) -> int | None:
-        """Return the event that shows another leader's record at one of the write's offsets; None for none."""
+        """Return the event that shows another leader's record at one of the write's offsets; None without one."""
         offsets = range(write.offset, write.offset + len(write.values))
         shown = (event for offset in offsets for node, event in self._at[offset].items() if node != write.node)
         return next(shown, None)
@@ -456,7 +456,7 @@ def _places(story: PartitionStory) -> dict[bytes | None, int]:
 
 @log_judge("KIP101-INV-07", "reads", "consumed")
 def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
-    """A record delivered to a consumer is never replaced by another at its offset."""
+    """A record that was delivered to a consumer is never replaced by another at its offset."""
     handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
     for one in sorted(_returned_records(story), key=by_event):
@@ -501,7 +501,7 @@ def _permission_to_replace(
 
 
 class _Handed(NamedTuple):
-    """Records that a node returned to a consumer at an epoch: batches as (epoch, records), records as (offset, value).
+    """The records that a node returned to a consumer at an epoch: batches as (epoch, records), records as (offset, value).
 
     `fetched` is the earliest event at which the broker may have returned them. `cur` is -1 if the request named no epoch.
     """
@@ -525,7 +525,7 @@ def _returned_records(story: PartitionStory) -> Iterator[_Handed]:
         if read.by_consumer:
             batches = [(batch.epoch, batch.records) for batch in _intact_batches(story, read)]
             yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
-    # A consumer may have fetched a record long before it hands it out, but not before it was written.
+    # A consumer may have fetched a record long before it delivers it, but not before it was written.
     written = _first_writes(story) if story.consumed else {}
     for one in story.consumed:
         fetched = min(max(one.since, written.get(one.value, 0)), one.event)

@@ -1,4 +1,4 @@
-"""A refused commit leaves no trace (GEN-01): no OffsetFetch shows an offset that a coordinator has refused."""
+"""A refused commit leaves no trace (GEN-01): no OffsetFetch shows an offset that a coordinator refused."""
 
 from collections.abc import Iterator
 
@@ -17,15 +17,15 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
     Error.PRODUCER_FENCED,
     Error.TRANSACTION_ABORTABLE,
 }
-"""Errors that definitely refuse a commit, in a transaction too. Other errors may mean a failed append, whose outcome is open.
-"""
+"""Errors that definitely refuse a commit, in a transaction too. Any other error may mean that the append failed, which leaves the
+outcome open."""
 
 
 @log_judge("GEN-01", "committed")
 def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
     """No OffsetFetch of a group shows an offset whose commit was refused before, unless another commit may have stored it.
 
-    An answer without an offset is no evidence: a coordinator that stores no commits at all answers so too.
+    An answer without an offset is no evidence: a coordinator that stores no commits at all would answer the same.
     """
     refused = [one for one in story.commits if is_refused(one)]
     for fetch in sorted(story.committed, key=by_asked) if refused else ():

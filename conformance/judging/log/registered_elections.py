@@ -1,4 +1,4 @@
-"""Elections in the metadata log, which records every election, whether or not a broker described it (GEN-09)."""
+"""Elections in the metadata log, which records every election even if no broker described it (GEN-09)."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,7 +24,7 @@ from protocol.words import say
 
 @log_judge("GEN-09", "registered_states")
 def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Claim]:
-    """The leader of a record is in the ISR or ELR of the record before, or the last known leader once both are empty.
+    """The leader of a record is in the ISR or ELR of the previous record, or is the last known leader once both are empty.
 
     A record that also changes the replicas completes a reassignment: a replica that it adds to the ISR may lead at once.
     """
@@ -56,7 +56,7 @@ def _event_naming(story: PartitionStory, log: RegisteredStates, epoch: int) -> i
 
 
 def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:
-    """Return the evidence that the election was requested or permitted shortly before an answer showed it; None for none."""
+    """Return the evidence that the election was requested or permitted shortly before an answer showed it; None without any."""
     since = _event_before(story, epoch, known)
     if any(
         _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
@@ -71,15 +71,14 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
 
 
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:
-    """True if the epoch began with the first change of leader after the request, which permits no later change."""
+    """True if the epoch began with the first change of leader after the request; the request permits no later change."""
     leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
     changed = next_change_of_leader(leaders, story.derive(Leadership).newest_epoch_before(election.asked))
     return changed == epoch and not elected_the_former(story, election, epoch)
 
 
 def _event_before(story: PartitionStory, epoch: int, known: int) -> int:
-    """Return an event before the epoch began: the last answer that named a lower epoch, minus the time by which a broker may
-    lag.
+    """Return an event before the epoch began: the last answer that named a lower epoch, minus the time by which a broker may lag.
 
     No broker lags behind the first answer about the partition.
     """

@@ -12,10 +12,10 @@ Described = PartitionAtBroker | RegisteredPartition
 
 
 class EpochRegistration(NamedTuple):
-    """The state of a partition at the end of an epoch, as described. `eligible` is the ELR in the answer at `described`, None
+    """The state of a partition at the end of an epoch, as described. `eligible` is the ELR in the answer at `described`, or None
     if no answer had one (KIP-966).
 
-    `isr` is the one in the latest answer. `members` are all replicas that any answer of the epoch had in ISR or ELR.
+    `isr` is from the latest answer. `members` are all replicas that were in ISR or ELR in any answer of the epoch.
     """
 
     event: int
@@ -28,7 +28,7 @@ class EpochRegistration(NamedTuple):
     members: frozenset[int]
     replicas: frozenset[int]
     unfenced: frozenset[int]
-    """Brokers that any of these answers listed as alive."""
+    """Brokers that any of these answers lists as alive."""
 
     @property
     def electable(self) -> frozenset[int] | None:

@@ -1,8 +1,8 @@
-"""The log of a replica when it answered, by full reads before and after, in the same incarnation and epoch.
+"""The log of a replica when it answered, from full reads before and after in the same incarnation and epoch.
 
-A leader only appends while its epoch lasts, and nothing but a fault begins another incarnation. So a read before the answer
-shows what it still had, and a read after it what it had, if that is of an earlier epoch. A follower may have truncated and
-appended in between: for it both reads are needed, one a beginning of the other.
+During its epoch a leader only appends, and only a fault begins another incarnation. So a read before the answer shows batches
+that were still there, and a read after it those of earlier epochs. A follower may have truncated and appended in between: it
+needs both reads, one of which begins with the other.
 """
 
 from bisect import bisect_left
@@ -29,8 +29,8 @@ Life = tuple[str, int, int]
 class ReplicaLog(msgspec.Struct, frozen=True):
     """The part of the responding replica's log that is certain.
 
-    The log had the batches `held`, and ended at or below `end` (-1 if unknown). `appended` is the leader epoch at which batches
-    may have been appended since, -1 for none. The log start was at or above `low` and at or below `start`, each -1 if unknown.
+    The log had the batches `held`, and ended at or below `end` (-1 if unknown). `appended` is the leader epoch at which more
+    batches may have been appended since, or -1. The log start was between `low` and `start`, each -1 if unknown.
     """
 
     held: tuple[ReplicaBatch, ...]
@@ -41,7 +41,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
     @property
     def known_from(self) -> int:
-        """The first offset from which on `held` is complete."""
+        """The offset from which `held` is complete."""
         return self.low if self.low >= 0 else self.start
 
     def from_offset(self, offset: int) -> ReplicaBatch | None:
@@ -68,7 +68,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
 
 
 class ReplicaLogs:
-    """The responding replica's log for any answer of a partition that named an epoch."""
+    """The responding replica's log for any answer of a partition to a request with an epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
         self.story = story

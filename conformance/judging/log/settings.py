@@ -26,7 +26,7 @@ DEFAULTS = {
 }
 CLUSTER = Resource(BROKER, "")
 CLUSTER_KEYS = {key: f"log.{key}" for key in (CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES)}
-"""The names of broker settings whose topic setting has another name, by the latter."""
+"""The names of broker settings by their topic setting, if that has another name."""
 SETTLED_AFTER = 30.0
 """Seconds after which requests of unknown outcome no longer take effect, and every broker has applied the settings."""
 Owner = Literal["topic", "cluster"]
@@ -35,8 +35,8 @@ Owner = Literal["topic", "cluster"]
 class Value(NamedTuple):
     """A value of a setting, from the request that set it or the answer that described it; `text` is None if it is unset.
 
-    `certain`: the value was acknowledged or described. Otherwise the outcome is unknown, and the value may come into force at
-    any later time up to `until`, the event at which a broker described another value.
+    `certain`: the value was acknowledged or described. Otherwise the outcome is unknown, and the value may come into force at any
+    time up to `until`, the event at which a broker described another value.
     """
 
     asked: int
@@ -47,7 +47,7 @@ class Value(NamedTuple):
 
 
 class InForce(NamedTuple):
-    """The value that is certainly in force, and its owner; `since` is the event of its request, -1 for a default."""
+    """The value that is certainly in force, and its owner; `since` is the event of its request, or -1 for a default."""
 
     text: str
     owner: Owner
@@ -77,7 +77,7 @@ class Setting:
         if key is not None and change.outcome != "refused" and (change.replaces or key in change.configs):
             values = self._own if change.resource == topic else self._cluster
             done = change.outcome == "done"
-            # A topic that a request creates has its settings from the first, not the cluster's until the answer.
+            # A topic that a request creates has its settings from the beginning, not those of the cluster until the answer.
             since = change.asked if done and change.kind == "create" else change.event
             values.append(Value(change.asked, since, change.configs.get(key), done))
 
@@ -90,7 +90,7 @@ class Setting:
             _settle(self._cluster, Value(described.asked, described.event, text, True))
 
     def _is_over(self, values: Sequence[Value], described: Described) -> bool:
-        """True if no request set the setting so far, or if some have an unknown outcome and all ended long ago."""
+        """True if no request has set the setting, or if some have an unknown outcome and all ended long ago."""
         if all(value.certain for value in values):
             return not values
         since = max(value.answered for value in values)
@@ -103,7 +103,8 @@ class Setting:
         return found | {text or self._default for text in cluster} if None in own else found
 
     def first_in_force(self, does: Callable[[str], bool], since: int = -1) -> float:
-        """Return the first event from `since` on after which a value that `does` accepts may be in force; infinite for none."""
+        """Return the first event from `since` on after which a value that `does` accepts may be in force; infinite if none
+        may."""
         asked = {value.asked for value in (*self._own, *self._cluster) if value.asked >= since}
         return next((one for one in sorted({since, *asked}) if any(map(does, self.possible_values(one, one + 1)))), inf)
 
@@ -113,7 +114,7 @@ class Setting:
         return {turn for value in self._all_values for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
 
     def in_force(self, event: int) -> InForce | None:
-        """Return the value in force at an event; None if a request of unknown outcome leaves that open."""
+        """Return the value in force at an event; None if a request of unknown outcome leaves it open."""
         if not all(value.certain or value.until < event for value in self._all_values if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
@@ -132,8 +133,8 @@ class Setting:
 
 
 def _settle(values: list[Value], described: Value) -> None:
-    """Add a described value, after which earlier requests of unknown outcome no longer matter. The last request had no effect
-    if the value is another's."""
+    """Add a described value, after which earlier requests of unknown outcome no longer matter. If the described value differs
+    from that of the last request, the request had no effect."""
     last = max((value.asked for value in values), default=-1)
     kept = [value for value in values if value.certain or value.asked < last or value.text == described.text]
     values[:] = [value if value.certain else value._replace(until=described.answered) for value in kept]
@@ -141,7 +142,7 @@ def _settle(values: list[Value], described: Value) -> None:
 
 
 def _latest(values: Sequence[Value], event: int) -> Value | None:
-    """Return the latest value that was acknowledged or described before an event; None for none."""
+    """Return the latest value that was acknowledged or described before an event; None without one."""
     return next((value for value in reversed(values) if value.certain and value.answered < event), None)
 
 
@@ -152,7 +153,7 @@ def _possible(values: Iterable[Value], first: int, second: int) -> set[str | Non
 
 
 def _ends(value: Value) -> int:
-    """Return the event up to which a value is possible beside those that were acknowledged later."""
+    """Return the event up to which a value is possible, besides values that were acknowledged later."""
     return value.answered if value.certain else value.until
 
 
@@ -176,8 +177,8 @@ def possible_min_isr(story: PartitionStory, first: int = -1, second: int = NEVER
 
 
 def compacted_from(story: PartitionStory) -> float:
-    """Return the event after which the topic may have been compacted, which leaves gaps between offsets for good; infinite for
-    none."""
+    """Return the event after which the topic may have been compacted, which leaves permanent gaps between offsets; infinite if it
+    never was."""
     return -1 if story.is_internal else story.derive(cleanup_policy).first_in_force(_compacts, _creation_event(story))
 
 
@@ -187,8 +188,8 @@ def may_be_compacted(story: PartitionStory, event: float) -> bool:
 
 
 class Retention:
-    """The time in which old segments of a topic may be deleted: `delete` is a cleanup.policy, and a limit is set that records
-    reach. It begins after an event, and ends with one; both are infinite for none."""
+    """The time in which old segments of a topic may be deleted: cleanup.policy is delete, and records reach the limit that is
+    set. It begins after one event and ends with another; both are infinite if there is none."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._policy = story.derive(cleanup_policy)
@@ -199,14 +200,13 @@ class Retention:
         self.ends = next((one for one in turns if one > self.begins and not self._deletes(one, NEVER)), inf)
 
     def _deletes(self, first: int, second: int) -> bool:
-        """True if it may delete at some time between two events."""
+        """True if segments may be deleted at some time between two events."""
         reached = (any(map(does, setting.possible_values(first, second))) for setting, does in self._limits)
         return any("delete" in policy for policy in self._policy.possible_values(first, second)) and any(reached)
 
 
 def _creation_event(story: PartitionStory) -> int:
-    """Return the event after which a topic exists with the settings of its creation; -1 if it may have existed
-    before."""
+    """Return the event after which a topic exists with the settings of its creation; -1 if it may have existed before."""
     if story.number > 0:
         return story.created_at
     topic = Resource(TOPIC, story.name.rpartition("-")[0])
@@ -220,6 +220,6 @@ def _compacts(policy: str) -> bool:
 
 
 def _reaches_ms(text: str) -> bool:
-    """True if records may become this many milliseconds old in an example: less than the default of a week; -1 stands for no
+    """True if records may become this many milliseconds old in an example: less than the default of a week. -1 stands for no
     limit."""
     return text.isdecimal() and int(text) < WEEK

@@ -1,6 +1,6 @@
 """The story of each partition: reads, writes, answers and faults, in the order of the answers (KIP-101, KIP-320).
 
-Everything in it goes by the number of the event that shows it, so `one.event < other.event` says what was known first.
+Everything in it has the number of the event that shows it, so `one.event < other.event` says which was known first.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from history.subjects import Kind
 from protocol.codes import Error
 
 Incarnation = tuple[str, int]
-"""A node's name and which of its incarnations."""
+"""A node's name and the number of its incarnation."""
 
 
 class _View:
     """The partition's states in the Metadata of one broker incarnation, and how often the broker has shown each state over all
     incarnations.
 
-    `settled` is the state that it showed last, if it had shown it before.
+    `settled` is the state that it showed last, if it had shown that state before.
     """
 
     def __init__(self, incarnation: int, shown: dict[PartitionState, int]) -> None:
@@ -140,7 +140,7 @@ class PartitionStory(Story):
             self._join_reads(read)
 
     def _join_reads(self, read: FetchResult) -> None:
-        """Join the reads of a whole log: one Fetch shows the rest of one segment.
+        """Join the reads of a whole log: one Fetch returns the rest of one segment.
 
         A read is full once a fetch from the end of the last answer returns nothing. The full read, with the offsets of the last
         answer, then replaces its pieces.
@@ -186,7 +186,7 @@ class PartitionStory(Story):
     }
 
     def replace_unknown(self, unknown: Any, fact: Any) -> None:
-        """Replace a request of unknown outcome (None: nothing) by the fact that its answer turned out to be."""
+        """Replace a request of unknown outcome by the fact that its answer turned out to be, or by nothing (None)."""
         if unknown is None:
             self.add_fact(fact)
             return
@@ -202,7 +202,7 @@ class PartitionStory(Story):
 
     @property
     def open_requests(self) -> list[Any]:
-        """The requests of unknown outcome, including those that a deleted topic of the same name left open."""
+        """The requests of unknown outcome, including those of a deleted topic of the same name."""
         open_ = (UNKNOWN_OUTCOME, Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION)
         return [
             *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
@@ -222,14 +222,14 @@ class PartitionStory(Story):
     def is_known_from_start(self) -> bool:
         """True if the topic was created in this history, so that all requests about it are known.
 
-        Internal topics, and topics of an example that goes on where another left off, have an earlier past.
+        Internal topics have an earlier past, as do topics of an example that continues another one.
         """
         created = self.number > 0 or self.topic in self.timeline.created_topics or not self.timeline.continues
         return created and not self.is_internal
 
     @property
     def sent_before(self) -> dict[str, int] | None:
-        """The number of times that earlier examples sent each value to the partition; None if that is not known."""
+        """The number of times that earlier examples sent each value to the partition; None if it is unknown."""
         sent = self.timeline.sent_before
         if self.number > 0 or sent is None:
             return {} if self.number > 0 else None
@@ -237,16 +237,16 @@ class PartitionStory(Story):
 
     @property
     def log_start_before(self) -> float:
-        """The highest log start that requests of earlier examples explain; infinite where these are not known."""
+        """The highest log start that requests of earlier examples explain; infinite if these are unknown."""
         return 0 if self.is_known_from_start else self.timeline.log_starts_before.get(self.name, inf)
 
     # --- changes
 
     @cached_property
     def changed_by(self) -> ChangedBy:
-        """The witnessed faults from which a change of leader, epoch or ISR followed, each with the first such change.
+        """The witnessed faults that caused a change of leader, epoch or ISR, each with the first such change.
 
-        A change is a difference between two answers of the same broker; brokers that differ from each other show none.
+        A change is a difference between two answers of the same broker; differences between brokers are none.
         """
         last: dict[str, PartitionAtBroker] = {}
         changes = []
@@ -258,7 +258,7 @@ class PartitionStory(Story):
         return changed_by(self.timeline, changes, self.name, self.created_at)
 
     def _affected_brokers(self, old: PartitionAtBroker, new: PartitionAtBroker) -> frozenset[str]:
-        """Return the brokers that led before or lead now, if that or the epoch differs, and those that left or joined the ISR."""
+        """Return the brokers that lost or got the leadership or its epoch, and those that left or joined the ISR."""
         led = {old.leader, new.leader} if (old.leader, old.epoch) != (new.leader, new.epoch) else set()
         return frozenset(self.timeline.names.get(id, "") for id in led | ({*old.isr} ^ {*new.isr}))
 
@@ -268,7 +268,7 @@ class PartitionStory(Story):
         return self.metadata[0].event if self.number > 0 and self.metadata else -1
 
     def disturbed_between(self, first: int, second: int) -> bool:
-        """True if a fault began or ended between two events, or leader, ISR or live brokers were seen to change."""
+        """True if, between two events, a fault began or ended, or the leader, the ISR or the live brokers changed visibly."""
         place = bisect_left(self._changes, first + 1)
         changed = place < len(self._changes) and self._changes[place] < second
         return changed or self.timeline.fault_between(first, second)
@@ -283,7 +283,7 @@ class PartitionStory(Story):
 
     @cached_property
     def batches(self) -> list[tuple[ReplicaBatch, int]]:
-        """The batches that were ever read, each with the event of the first time."""
+        """The batches that were ever read, each with the event of its first read."""
         found: dict[ReplicaBatch, int] = {}
         for read in self.reads:
             for batch in read.batches:

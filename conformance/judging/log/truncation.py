@@ -1,5 +1,5 @@
-"""Truncation (KIP-101): a replica keeps the records that it shares with its leaders, and has all committed records when it
-joins an ISR."""
+"""Truncation (KIP-101): a replica keeps the records that it shares with its leaders, and has all committed records when it joins
+an ISR."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -20,10 +20,9 @@ from conformance.judging.log.story import PartitionStory, log_judge
 
 @log_judge("KIP101-TRUNC-01", "full_reads")
 def truncation_keeps_the_common_prefix(story: PartitionStory) -> Iterator[Claim]:
-    """With checkpoint and disk intact, a replica keeps the records that it has in common with all its leaders since.
+    """With checkpoint and disk intact, a replica keeps the records that it shares with all its later leaders.
 
-    These include the records acknowledged at earlier epochs than one in whose ISR the replica is, whether or not they were
-    read.
+    If the replica is in the ISR of an epoch, these include all records acknowledged at earlier epochs, even those never read.
     """
     yield from _judge_isr(story)
     last: dict[str, FetchResult] = {}
@@ -85,8 +84,8 @@ def _judge_isr(story: PartitionStory) -> Iterator[Claim]:
 def _missing_writes(
     story: PartitionStory, read: FetchResult, seen: PartitionAtBroker
 ) -> Iterator[tuple[ProduceResult, int, str]]:
-    """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of what the log
-    has instead."""
+    """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of the log's
+    records there."""
     shown = offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event))
     for write, epoch in story.derive(Acknowledged).writes_at(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
@@ -119,7 +118,7 @@ def _why_not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None
 
 
 def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResult) -> str | None:
-    """Return the case in which the replica became a follower: in a new epoch, or by a restart."""
+    """Return the case of how the replica became a follower: in a new epoch, or by a restart."""
     if not _follows(story, read) or before.cur < 0 or read.cur < before.cur:
         return None
     restarted = any(
@@ -132,7 +131,7 @@ def _became_follower(story: PartitionStory, before: FetchResult, read: FetchResu
 
 
 def _logs_by_epoch(story: PartitionStory) -> dict[int, frozenset[ReplicaBatch]]:
-    """Return all batches read from the leader of each epoch: a leader only appends."""
+    """Return all batches read from the leader of each epoch; a leader only appends."""
     found: dict[int, frozenset[ReplicaBatch]] = {}
     for read in story.derive(Leadership).leader_reads:
         if read.full:

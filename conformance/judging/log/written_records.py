@@ -69,7 +69,7 @@ class LogRecord(NamedTuple):
 
 
 def _record(of: ReplicaBatch | ProduceResult, place: int, value: bytes | None) -> LogRecord:
-    """Return the record at a place of a batch. Controllers' records have sequences but no producer id."""
+    """Return the record at a place in a batch. Controllers' records have sequences but no producer id."""
     if of.producer_id < 0 or of.base_sequence < 0:
         return LogRecord(value, -1, -1, -1)
     return LogRecord(value, of.producer_id, of.producer_epoch, (of.base_sequence + place) % SEQUENCES)
@@ -83,8 +83,8 @@ def _records(batch: ReplicaBatch) -> Iterator[tuple[int, LogRecord]]:
 
 
 class SentRecords:
-    """The requests that sent each record, in earlier examples too, and the event from which on others may have appended to the
-    log."""
+    """The requests that sent each record, including those of earlier examples, and the event from which others may have appended
+    to the log."""
 
     def __init__(self, story: PartitionStory) -> None:
         self._story = story
@@ -119,7 +119,7 @@ class SentRecords:
         return ""
 
     def known_from(self, read: FetchResult) -> float:
-        """Return the offset from which on every record was sent by a known request: a log is in append order."""
+        """Return the offset from which every record was sent by a known request; a log is in append order."""
         if self._story.is_known_from_start or (self._story.sent_before is not None and not self._story.is_internal):
             return 0
         own = (
@@ -183,7 +183,7 @@ def _wrong_crc(read: FetchResult, new: list[ReplicaBatch]) -> str:
 
 
 def _repeated_sequence(story: PartitionStory, read: FetchResult) -> tuple[ReplicaBatch, ReplicaBatch] | None:
-    """Return two batches of one producer and epoch that share a sequence; None if there are none. Brokers remember a producer's
+    """Return two batches of one producer and epoch that share a sequence; None without any. Brokers remember a producer's
     sequences for a day.
 
     A coordinator writes the offsets of a producer's transaction itself, in batches that all begin at sequence 0.
@@ -207,8 +207,8 @@ def _repetition_in_words(read: FetchResult, first: ReplicaBatch, second: Replica
 
 
 def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
-    """Return the record without a sequence that a read shows more often, from an offset on, than it was sent, in words; empty
-    for none."""
+    """Describe a record without a sequence that a read shows, from an offset on, more often than it was sent; empty without
+    one."""
     records = (each for batch in read.batches for each in sent.records(batch))
     above = [one for offset, one in records if offset >= low and one.sequence < 0]
     for one, found in Counter(above).items() if len({*above}) < len(above) else ():
@@ -245,7 +245,7 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _first_lost_record(story: PartitionStory, before: FetchResult | None, read: FetchResult, low: float) -> str:
-    """Return, in words, the first record that the leader acknowledged since its last full read but lacks; empty for none."""
+    """Describe the first record that the leader acknowledged since its last full read but lacks; empty without one."""
     since = before.event if before is not None else -1
     for write in story.produced:
         own = (write.node, write.incarnation, write.error) == (read.node, read.incarnation, NONE)
@@ -263,9 +263,8 @@ def _first_lost_record(story: PartitionStory, before: FetchResult | None, read: 
 
 
 def _was_appended_at(story: PartitionStory, write: ProduceResult, epoch: int) -> bool:
-    """True if the write was certainly appended at this epoch. A leader unaware of its own re-election may append at an older
-    one.
-    """
+    """True if the write was certainly appended at this epoch. A leader that does not know of its own re-election may append at an
+    older one."""
     began = 0 <= story.derive(Leadership).first_named(epoch) < write.asked
     return began and (epoch == 0 or bool(story.derive(KnownEpochs).proof_at(write, epoch)))
 
@@ -293,7 +292,7 @@ def _judge_deliveries(story: PartitionStory) -> Iterator[Claim]:
 
 
 def _lasting_offsets(story: PartitionStory) -> list[int]:
-    """Return offsets of records that were acknowledged with acks=all, or that the last full read of a leader has."""
+    """Return the offsets of records that were acknowledged with acks=all, or that are in the last full read of a leader."""
     found = {offset for w in story.produced if w.is_committed for offset, _ in enumerate(w.values, w.offset)}
     own = [read for read in story.derive(Leadership).leader_reads if read.full]
     found |= {offset for read in own[-1:] for batch in read.batches for offset, _ in batch.records}
@@ -308,8 +307,8 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
 
 
 def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> Evidence | None:
-    """Return the evidence of a permitted loss, or of a rebalance after which a member resumed from a committed offset; None for
-    none.
+    """Return the evidence of a permitted loss, or of a rebalance after which a member resumed from a committed offset; None
+    without any.
 
     A consumer may have fetched a record long before it delivers it, so any loss since that record's epoch may be the reason.
     """
@@ -323,8 +322,8 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, 
 
 
 def _begins_at_a_commit(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> bool:
-    """True if the consumer may have resumed from a committed offset: the record is delivered again, or no record from a
-    committed offset on is skipped."""
+    """True if the consumer may have resumed from a committed offset: the record is delivered again, or no record from a committed
+    offset on is skipped."""
     own = (commit.offset for commit in story.commits if commit.group == one.group and commit.asked < one.event)
     skipped = (bisect_left(stay, offset) == bisect_left(stay, one.offset) for offset in own if offset <= one.offset)
     return one.offset <= before.offset or any(skipped)

@@ -1,9 +1,9 @@
-"""Each answer to a producer is one that the state allows (KIP360-INV-16): who is fenced, which transactions are open,
+"""Each answer to a producer is one that the state allows (KIP360-INV-16): which producer is fenced, which transactions are open,
 which sequences are out of order.
 
-It predicts the answers to InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, Produce, TxnOffsetCommit and EndTxn by what was
-asked and answered before. An instance counts for a case where the state was certain, so that all right answers are of that case;
-where several states are possible, their answers are all right. Nothing is predicted of an error that passes by itself in time.
+Earlier requests and answers predict the answers to InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, Produce, TxnOffsetCommit
+and EndTxn. An instance counts for a case if the state was certain, so that all right answers belong to that case. If several
+states are possible, the answers of each are right. Errors that pass by themselves in time are not predicted.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ BY_GROUP = frozenset(
         Error.UNKNOWN_MEMBER_ID,
     )
 )
-"""The errors of a group's coordinator for a TxnOffsetCommit that names a member, an instance or a generation which the group does
-not have (KIP-447); version 6 has STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND in place of ILLEGAL_GENERATION (KIP-1319). Whether the
-group has them is KIP-1251's to judge; the coordinator of the transaction let the request pass."""
+"""The errors of a group coordinator for a TxnOffsetCommit with a member, an instance or a generation that the group does not have
+(KIP-447); version 6 has STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND instead of ILLEGAL_GENERATION (KIP-1319). KIP-1251's judges
+decide if the group has them; the coordinator of the transaction let the request pass."""
 CASE_OF: dict[Api, str] = {
     "InitProducerId": "init",
     "AddPartitionsToTxn": "add-partitions",
@@ -78,7 +78,7 @@ LATE = frozenset(
 
 
 class Right(NamedTuple):
-    """One right answer, its kind and the reason; producer id, epoch and offset if a success has them, else -1."""
+    """One right answer, with its kind and the reason. On success it may have a producer id, epoch and offset, otherwise -1."""
 
     kind: str
     error: int
@@ -89,7 +89,7 @@ class Right(NamedTuple):
     """The event of the first request of the open transaction; NEVER if none is open."""
 
     def is_given(self, one: AnsweredRequest) -> bool:
-        """True if the request was answered so. For a new producer id any id is right."""
+        """True if the request got this answer. If a new producer id is due, any id is right."""
         same = self.error == one.error and self.outcome.epoch in (-1, one.given_epoch)
         whose = self.outcome.producer_id < 0 or self.outcome.producer_id == one.given_id
         return same and whose and (one.write is None or self.offset in (-1, one.write.offset))
@@ -130,7 +130,7 @@ def _judge_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterat
 class _Judged(NamedTuple):
     """One turn, the coordinator's possible states after it, and the claims about it.
 
-    Later turns change none of these, but may show that a wrong answer is to be excused.
+    Later turns do not change them, but may show that a wrong answer is excused.
     """
 
     turn: Turn
@@ -171,7 +171,7 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
     given = {right.outcome for right in rights if right.is_given(one)}
     stale = None if given or not _may_be_stale(coordination, one) else STALE_COORDINATOR
     yield from _judge(one, rights, stale)
-    # Whether the leader answers a batch rightly says nothing about the coordinator that let it pass.
+    # The leader's answer to a batch says nothing about the coordinator that let it pass.
     given |= {outcome for outcome in prediction.why if outcome.error == PASSED and one.error in APPENDING}
     if given:
         refused = one.request.api == "Produce" and one.error != NONE
@@ -214,9 +214,8 @@ def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterato
 
 
 def _right_refusals(one: AnsweredRequest, right: Right) -> Iterator[Right]:
-    """Yield the right answers for a batch that the coordinator does not let pass: the leader may have recognised it
-    before, or know the newer epoch too.
-    """
+    """Yield the right answers to a batch that the coordinator does not let pass: the leader may have recognised it before, or
+    know the newer epoch too."""
     by_leader = _by_leader(one, right.outcome)
     kinds = {each.kind for each in by_leader}
     yield right._replace(kind="fenced-seen") if right.kind == "fenced" and kinds == {"fenced-seen"} else right
@@ -245,7 +244,7 @@ def _granted_case(one: AnsweredRequest) -> str:
 
 
 def _why_uninformative(one: AnsweredRequest, led: bool) -> Evidence | None:
-    """Return the evidence by which the answer says nothing of the transaction's state; None if it does."""
+    """Return the evidence by which the answer says nothing about the transaction's state; None if it does."""
     if one.error in UNTOUCHED or one.error in PASSING[one.request.api]:
         return TRANSIENT_ERROR
     if one.request.names_member and one.error in BY_GROUP:
@@ -254,7 +253,7 @@ def _why_uninformative(one: AnsweredRequest, led: bool) -> Evidence | None:
 
 
 def _judge_uninformative(one: AnsweredRequest, passed: Evidence, led: bool, story: TransactionStory | None) -> Claim:
-    """Return the excuse, or the finding that an error which passes by itself lasts."""
+    """Return the excuse, or the finding that a transient error lasts too long."""
     if led and passed == TRANSIENT_ERROR and lasts_too_long(one, story):
         shown = (
             f"{one.request.node} answered {one.request.api} with {Error(one.error).name}, and with such errors for 30 s"
@@ -264,8 +263,8 @@ def _judge_uninformative(one: AnsweredRequest, passed: Evidence, led: bool, stor
 
 
 def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
-    """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a coordinator
-    that is busy (CONCURRENT_TRANSACTIONS)."""
+    """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a busy
+    coordinator (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
     kinds = {right.kind for right in rights if not right.outcome.excuse} - {"concurrent"}
     case = f"{CASE_OF[one.request.api]}-{min(kinds, key=KINDS.index, default='granted')}"

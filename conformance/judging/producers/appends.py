@@ -29,12 +29,12 @@ REFUSED = frozenset(
         Error.NOT_ENOUGH_REPLICAS,
     )
 )
-"""Errors that mean that nothing was appended. After any other the batch may be in the log, or may still be appended."""
+"""Errors after which nothing was appended. After any other error the batch may be in the log, or may still be appended."""
 
 
 class Append(NamedTuple):
-    """The right errors for a batch, and the earlier batch that decides them; several if it is not certain which state the
-    leader has."""
+    """The right errors for a batch, and the earlier batch that decides them. There are several if the leader's state is not
+    certain."""
 
     kind: Kind
     errors: frozenset[int]
@@ -54,7 +54,7 @@ _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 
 
 def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
-    """Return the right answers to a batch, by the producer's batches to this partition sent before the answer."""
+    """Return the right answers to a batch, given the producer's batches that were sent to this partition before the answer."""
     own = [one for one in partition.produced if _concerns(one, write)]
     newer = [one for one in own if one.producer_epoch > write.producer_epoch]
     if newer:
@@ -67,7 +67,10 @@ def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
-    """True if the same producer sent the batch before the answer, and it may have been appended."""
+    """Return the right answers to the first batch of an epoch.
+
+    A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01).
+    """
     mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 
@@ -105,7 +108,7 @@ def _right_for_later(partition: PartitionStory, same: Sequence[ProduceResult], w
 def _right_for_repeated(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
     """Return the right answers to a repeated batch (KIP360-SEQ-04, -12).
 
-    A leader recognises each of the producer's last five batches; after a restart or a change of leader, maybe only the last.
+    A leader recognises each of the producer's last five batches; after a restart or a change of leader, perhaps only the last.
     """
     first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
     if first is None:
@@ -119,20 +122,19 @@ def _right_for_repeated(partition: PartitionStory, same: Sequence[ProduceResult]
 
 
 def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
-    """True if the leader is the same process in the same epoch. Another may know the last batch of a producer only."""
+    """True if the leader is the same process in the same epoch. Any other may know only the last batch of a producer."""
     leadership = partition.derive(Leadership)
     epochs = {leadership.newest_epoch_before(one.asked) for one in (first, write)}
     return (first.node, first.incarnation) == (write.node, write.incarnation) and len(epochs) == 1
 
 
 def _end(origin: int, one: ProduceResult) -> int:
-    """Return the distance from the sequence `origin` to the end of the batch; sequences wrap around to 0 after the last one."""
+    """Return the distance from the sequence `origin` to the end of the batch; after the last sequence comes 0."""
     return (one.base_sequence - origin) % SEQUENCES + len(one.values)
 
 
 def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = NEVER) -> Evidence | None:
-    """Return the evidence by which the leader may not know the producer's last batch; None if it must, or if there is no such
-    batch.
+    """Return the evidence by which the leader may not know the producer's last batch; None if it must, or without such a batch.
 
     `began` is the first request of the write's transaction, if that is open.
     """
@@ -145,11 +147,11 @@ def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = 
 
 
 def leads(partition: PartitionStory, write: ProduceResult) -> bool:
-    """True if the node leads by the newest leader epoch before the request, and still by the next one that a broker names
-    after it.
+    """True if the node leads at the newest leader epoch before the request, and still at the next one that a broker names after
+    it.
 
-    If no broker names a leader, a broker that answers as one counts as the leader: without a fault, a reassignment or an
-    unclean election no leader is deposed.
+    If no broker names a leader, a broker that answers as one counts as the leader: only a fault, a reassignment or an unclean
+    election deposes a leader.
     """
     leadership = partition.derive(Leadership)
     epoch = leadership.newest_epoch_before(write.asked)

@@ -1,9 +1,8 @@
-"""All states in which the coordinator of a transactional id may be, by its requests and answers. Unknown outcomes leave
-several.
+"""All possible states of the coordinator of a transactional id, from its requests and answers. Unknown outcomes leave several.
 
-Each request takes effect at one point between its call and its answer, one without an answer at any point after its call,
-or never. A configuration is a state, and which of the requests in flight took effect in it, with which outcome; an answer
-leaves those that explain it.
+Each request takes effect at one point between its call and its answer; a request without an answer does so at any point after its
+call, or never. A configuration is a state, together with the requests in flight that took effect in it and their outcomes. An
+answer leaves only the configurations that explain it.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from conformance.judging.producers.requests import AnsweredRequest, AnswerKind
 from conformance.judging.producers.story import TransactionStory
 
 AT_MOST = 300
-"""The most configurations that are followed. With more, nothing is predicted until a producer id is given or a state described.
-"""
+"""The maximum number of configurations that are followed. With more, nothing is predicted until a producer id is given or a state
+described."""
 IN_TIME = 0.9
-"""The share of a transaction's timeout before which it certainly has not expired, whatever the coordinator's clock."""
+"""The share of a transaction's timeout during which it certainly has not expired, whatever the coordinator's clock."""
 CONFIRMED = 2
-"""The number of later answers after which an unanswered request no longer takes effect. The first answer, a new epoch, replaces
-what the request may have left in a coordinator's log; a request sent after that cannot be overtaken by it."""
+"""The number of later answers after which an unanswered request no longer takes effect. The first of them, with a new epoch,
+replaces anything that the request left in a coordinator's log; a request sent after that answer cannot be overtaken."""
 
 Effects = frozenset[tuple[int, RightAnswer]]
 """The (key, outcome) of each request in flight that took effect."""
@@ -52,13 +51,12 @@ class Configuration(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The right answers to one request. `why` has a state for each right answer, and is None if the state is not known."""
+    """The right answers to one request. `why` has a state for each right answer, and is None if the state is unknown."""
 
     asked: AnsweredRequest
     why: dict[RightAnswer, State] | None
     busy: bool
-    """True if the coordinator may have been busy otherwise: with another request in flight, with markers, or with a timeout.
-    """
+    """True if the coordinator may have been busy with another request in flight, with markers, or with a timeout."""
 
 
 class Turn(NamedTuple):
@@ -96,9 +94,9 @@ class Coordination:
         self.served_at = -1
 
     def copy(self) -> Coordination:
-        """Return a copy, which later turns do not change."""
+        """Return a copy that later turns do not change."""
         same = Coordination.__new__(Coordination)
-        vars(same).update(vars(self))  # a third of the time of copy.copy, once for each turn
+        vars(same).update(vars(self))  # takes a third of the time of copy.copy, at each turn
         same._open, same._confirmations = {**self._open}, {**self._confirmations}
         return same
 
@@ -147,7 +145,7 @@ class Coordination:
         self._lose(one)
 
     def drops(self, one: AnsweredRequest) -> None:
-        """Process an error that says that nothing was changed."""
+        """Process an error which says that nothing changed."""
         if self.known is not None:
             self._keep(frozenset(each for each in self.known if one.key not in dict(each.done)))
         self._open.pop(one.key, None)
@@ -194,8 +192,8 @@ class Coordination:
             self.known = frozenset(each for each in self.known if key not in dict(each.done))
 
     def _lose(self, one: AnsweredRequest) -> None:
-        """Add a request without an answer to those in flight. A retry that fails at the same broker leaves the same in its log
-        as the first try."""
+        """Add a request without an answer to those in flight. A retry that fails at the same broker leaves the same records in
+        its log as the first try."""
         lost = [each for each in self._open.values() if each.key in self._confirmations]
         same = [each.key for each in lost if _is_same(each, one) and one.reply is AnswerKind.ANSWERED]
         if self.known is not None and (same or not _begins(one)):
@@ -208,7 +206,7 @@ class Coordination:
             self._confirmations[one.key] = (0, one.event)
 
     def _confirm(self, one: AnsweredRequest) -> None:
-        """Settle earlier unanswered requests by the answer to a later one."""
+        """Use the answer to a later request to settle earlier unanswered ones."""
         for key, (times, event) in [*self._confirmations.items()]:
             given = one.request.api == "InitProducerId" and one.error == NONE
             if one.request.asked > event and (times > 0 or given):
@@ -227,7 +225,7 @@ class Coordination:
     # --- states
 
     def _reachable(self, event: int) -> frozenset[Configuration] | None:
-        """Return all configurations that may be reached before an answer; None if there are too many."""
+        """Return all configurations that are possible before an answer; None if there are too many."""
         todo = sorted(self.known or (), key=lambda each: each.state.since, reverse=True)
         found = {_key_without_age(each): each for each in todo}
         while todo:
@@ -246,7 +244,7 @@ class Coordination:
         done = dict(at.done)
         new = next((key for key, one in self._open.items() if key not in done and _begins(one)), None)
         for key, one in self._open.items():
-            # Lost requests of new instances are all alike: it does not matter which of them took effect.
+            # Lost requests of new instances are interchangeable: it does not matter which of them took effect.
             alike = key in self._confirmations and _begins(one) and key != new
             if key not in done and one.request.asked < event and not alike:
                 yield from self._took_effect(at, one)
@@ -258,7 +256,8 @@ class Coordination:
             if not lost:
                 yield Configuration(state, at.done | {(one.key, outcome)})
             elif state != at.state:
-                # But for a new instance's InitProducerId, a request that took effect twice leaves what it left the first time.
+                # Except for the InitProducerId of a new instance, a request that took effect twice leaves the same state as after
+                # the first time.
                 yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: AnsweredRequest) -> Iterator[tuple[RightAnswer, State]]:
@@ -284,7 +283,7 @@ class Coordination:
 
     def _take_description(self, one: TransactionDescription) -> None:
         if one.error != NONE or one.producer_epoch < 0:
-            return  # an id that was never given: it is not in the coordinator's log yet
+            return  # an id that was never given is not in the coordinator's log yet
         closed = self._reachable(one.event) if self.known is not None else None
         kept = frozenset(each for each in closed or () if _is_described(each.state, one))
         if kept:
@@ -293,7 +292,7 @@ class Coordination:
             self._begin_at(self._state_of(one))
 
     def _state_of(self, one: TransactionDescription) -> State:
-        """Return the state of a description, with the story's groups if it names a partition of __consumer_offsets."""
+        """Return the state in a description, with the story's groups if it names a partition of __consumer_offsets."""
         groups = {f"group {name}" for name in self.story.groups}
         names = {*one.partitions, *(groups if any("__consumer_offsets" in name for name in one.partitions) else ())}
         status = cast(Status, one.state)
@@ -306,7 +305,7 @@ _SINCE = State._fields.index("since")
 
 
 def _key_without_age(at: Configuration) -> tuple[object, ...]:
-    """Return a key that is equal for states that differ only in their age: the oldest stands for all."""
+    """Return a key that is equal for states that differ only in their age; the oldest represents them."""
     return (*at.state[:_SINCE], *at.state[_SINCE + 1 :], at.done)
 
 
@@ -320,7 +319,7 @@ def _is_same(one: AnsweredRequest, other: AnsweredRequest) -> bool:
 
 
 def _begins(one: AnsweredRequest) -> bool:
-    """True for InitProducerId of a new instance, which gives another epoch each time."""
+    """True for the InitProducerId of a new instance, which gives another epoch each time."""
     return one.request.api == "InitProducerId" and one.request.epoch == NO_EPOCH
 
 

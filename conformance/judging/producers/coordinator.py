@@ -1,7 +1,7 @@
 """The answers of a transaction coordinator: pure functions from its state and one request to answers and next states.
 
-The tables are those of KIP-98 (first protocol), KIP-360 (InitProducerId) and KIP-890 (second protocol). An answer that passes by
-itself, since a coordinator moves or loads, is none of the state's: see `conformance.judging.producers.answers`.
+The tables are those of KIP-98 (first protocol), KIP-360 (InitProducerId) and KIP-890 (second protocol). Transient answers, while
+a coordinator moves or loads, belong to no state: see `conformance.judging.producers.answers`.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,19 +12,19 @@ from protocol.codes import Error
 from protocol.since import SUPPORT, since
 
 Status = Literal["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
-"""A transaction's state in the coordinator's words; empty if it does not know the transactional id."""
+"""A transaction's state in the coordinator's words; empty if the coordinator does not know the transactional id."""
 PREPARED: dict[Status, Status] = {"PrepareCommit": "CompleteCommit", "PrepareAbort": "CompleteAbort"}
-"""The states in which markers are being written, each with the one that follows once all are."""
+"""The states in which markers are being written, each with the state that follows."""
 NO_ID, NEW_ID = -1, -2
-"""Stand in for a producer id: none was sent; a new one that no answer has shown yet."""
+"""Placeholders for a producer id: none was sent; a new one that no answer has shown yet."""
 NO_EPOCH = -1
 LAST_EPOCH = 32_766
-"""The highest epoch that a client may hold; the next one is 0 of another producer id (KIP360-INIT-15). A coordinator may itself
-be at the epoch above, between the abort of a transaction and the next InitProducerId."""
+"""The highest epoch that a client may hold; after it comes epoch 0 of another producer id (KIP360-INIT-15). A coordinator may
+itself be at the epoch above, between the abort of a transaction and the next InitProducerId."""
 PASSED = -10
-"""Stands in for an error code: the coordinator lets the write pass, so the leader of the partition decides."""
+"""A placeholder for an error code: the coordinator lets the write pass, so the leader of the partition decides."""
 PASSED_LATE = -11
-"""Like PASSED, while the transaction's markers are being written: the leader may or may not have its marker yet."""
+"""Like PASSED, but the transaction's markers are being written: the leader may or may not have its marker yet."""
 Api = Literal["InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce", "TxnOffsetCommit"]
 
 
@@ -37,27 +37,28 @@ class State(NamedTuple):
     retried: int = NO_EPOCH
     """The previous epoch, whose owner may ask for the current one again, since it may have lost the answer."""
     added: frozenset[str] = frozenset()
-    """The partitions of the open transaction, `topic-0`, and its groups, `group g`."""
+    """The partitions of the open transaction, as `topic-0`, and its groups, as `group g`."""
     opened: int = -1
     """The event of the first request of the open transaction."""
     since: int = -1
-    """The event from which on the epoch is current."""
+    """The event since which the epoch is current."""
     node: str = ""
     """The broker that answered with the epoch."""
     timeout_ms: int = -1
     raised: bool = False
     """The epoch was raised to abort the transaction, but the log append failed: no other coordinator knows of it."""
     former_id: int = NO_ID
-    """The producer id whose epochs were exhausted, while its owner may ask for the current one again (KIP360-INIT-16)."""
+    """The producer id with the exhausted epochs, as long as its owner may ask for the current one again (KIP360-INIT-16)."""
 
     @property
     def sort_key(self) -> tuple[int, int, Status]:
-        """The key by which one of several states is chosen to be described in words."""
+        """The key for choosing which of several states to describe in words."""
         return self.since, self.epoch, self.status
 
 
 class CoordinatorRequest(NamedTuple):
-    """A request about a transactional id; `event` is its answer's. `names` are what it adds or writes to, as in `State`."""
+    """A request about a transactional id. `event` is that of its answer. `names` are the partitions and groups that it adds or
+    writes to, as in `State`."""
 
     api: Api
     asked: int
@@ -70,11 +71,11 @@ class CoordinatorRequest(NamedTuple):
     commits: bool = False
     timeout_ms: int = -1
     times: int = 1
-    """The number of InitProducerId requests in a row, each with the epoch that the one before was given."""
+    """The number of consecutive InitProducerId requests, each with the epoch that the previous one was given."""
     names_member: bool = False
     """True if a TxnOffsetCommit names a member, an instance or a generation, which the group coordinator checks too."""
     failed_over: bool = False
-    """True if another broker may have become the coordinator since the epoch was given, so that state kept in memory only is
+    """True if another broker may have become the coordinator since the epoch was given, so that state kept only in memory is
     lost."""
 
     @property
@@ -86,8 +87,8 @@ class CoordinatorRequest(NamedTuple):
 class RightAnswer(NamedTuple):
     """One right answer: its error, and the producer id and epoch that come with success.
 
-    `excuse`: the evidence if releases answer so against the protocol. `kind`: the kind of answer, if the error alone does not
-    tell.
+    `excuse`: the evidence if releases give this answer against the protocol. `kind`: the kind of answer, if the error alone does
+    not determine it.
     """
 
     error: int
@@ -100,7 +101,7 @@ class RightAnswer(NamedTuple):
 Next = Iterator[tuple[RightAnswer, State]]
 CONCURRENT = RightAnswer(Error.CONCURRENT_TRANSACTIONS)
 UNSEEN = RightAnswer(-99)
-"""Stands in for an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
+"""A placeholder for an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
 
 
 def fenced_error(request: CoordinatorRequest) -> int:
@@ -146,8 +147,8 @@ def _is_of_former(state: State, request: CoordinatorRequest) -> bool:
 def _init_while_open(state: State, request: CoordinatorRequest) -> Next:
     """Yield the answers to InitProducerId in an open transaction.
 
-    The request aborts the transaction and has to be sent again; a coordinator may also wait for the abort, and give
-    the epoch at once.
+    The request aborts the transaction and has to be sent again; a coordinator may also wait for the abort, and return the epoch
+    at once.
     """
     stale = request.epoch not in (NO_EPOCH, state.epoch)
     if stale:
@@ -162,9 +163,7 @@ def _init_while_open(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _fenced_by_server(state: State, event: int) -> Next:
-    """Yield the states after an abort at the next epoch. With TV2 the former owner may return (KIP360-INIT-11,
-    TXN-05).
-    """
+    """Yield the states after an abort at the next epoch. With TV2 the former owner may return (KIP360-INIT-11, TXN-05)."""
     next = state._replace(epoch=state.epoch + (not state.raised), since=event, raised=True)
     for retried in (NO_EPOCH, state.epoch):
         yield CONCURRENT, next._replace(status="PrepareAbort", retried=retried, raised=False)
@@ -175,7 +174,7 @@ def _fenced_by_server(state: State, event: int) -> Next:
 def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
     asked = request.epoch in (NO_EPOCH, state.epoch)
     if state.epoch >= LAST_EPOCH and (asked or (state.epoch > LAST_EPOCH and request.epoch == state.retried)):
-        # The epoch above the last one is no client's: its owner is that of the last one.
+        # No client has the epoch above the last one: its owner is that of the last one.
         yield RightAnswer(Error.NONE, NEW_ID, 0), _with_new_id(_after_init(state, 0, request.epoch, request), state)
     elif asked:
         epoch = state.epoch + request.times
@@ -192,7 +191,7 @@ def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _with_new_id(after: State, before: State) -> State:
-    """Return the state with another producer id in place of the one before, at epoch 0."""
+    """Return the state with another producer id in place of the previous one, at epoch 0."""
     return after._replace(producer_id=NEW_ID, epoch=0, former_id=before.producer_id)
 
 
@@ -214,7 +213,7 @@ def _add(state: State, request: CoordinatorRequest) -> Next:
 
 
 def _fencing_error(state: State, request: CoordinatorRequest) -> int | None:
-    """Return the error for another producer id or another epoch than the current one."""
+    """Return the error for a producer id or epoch that is not the current one."""
     if state.status == "" or request.producer_id != state.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
     return fenced_error(request) if request.epoch != state.epoch else None
@@ -248,7 +247,7 @@ def _prepare_status(request: CoordinatorRequest) -> Status:
 
 
 def _error_of_repeated_end(state: State, request: CoordinatorRequest) -> int:
-    """Return the error of an EndTxn for a transaction that was decided before, by the same decision or the other one."""
+    """Return the error of an EndTxn for a transaction that was already decided, by the same decision or the other one."""
     if state.status == _prepare_status(request):
         return Error.CONCURRENT_TRANSACTIONS
     return Error.NONE if state.status == PREPARED[_prepare_status(request)] else Error.INVALID_TXN_STATE
@@ -265,7 +264,7 @@ def _end_second(state: State, request: CoordinatorRequest) -> Next:
     elif again and ended:
         yield from _end_again(state, request)
     elif of_former:
-        # Rotated by InitProducerId, and not by this request: no KIP says by which error it is refused.
+        # Rotated by InitProducerId, and not by this request: no KIP says with which error it is refused.
         for error in (Error.INVALID_PRODUCER_ID_MAPPING, fenced_error(request), Error.INVALID_TXN_STATE):
             yield RightAnswer(error, kind="fenced"), state
     elif not current or state.status in PREPARED:
@@ -284,7 +283,7 @@ def _end_again(state: State, request: CoordinatorRequest) -> Next:
     shown = (state.producer_id, state.epoch) if error == Error.NONE and state.epoch <= LAST_EPOCH else (NO_ID, NO_EPOCH)
     yield RightAnswer(error, *shown), state
     if error == Error.INVALID_TXN_STATE and request.commits:
-        # For a commit that came too late both refusals are right (KIP360-TXN-04).
+        # For a commit that came too late both errors are right (KIP360-TXN-04).
         yield RightAnswer(fenced_error(request), kind="not-open"), state
 
 
@@ -299,7 +298,7 @@ def _bump(state: State, request: CoordinatorRequest) -> State:
 
 
 def _write(state: State, request: CoordinatorRequest) -> Next:
-    """Yield the answers to a write. With transaction version 2 it adds its partition itself."""
+    """Yield the answers to a write. With transaction version 2 the write adds its partition itself."""
     error = _fencing_error(state, request)
     if state.status in PREPARED:
         yield CONCURRENT, state
@@ -327,9 +326,8 @@ _BY_API: dict[Api, Callable[[State, CoordinatorRequest], Next]] = {
 
 
 def spontaneous(state: State, *, timed_out: bool, expired: bool = False) -> Iterator[State]:
-    """Yield the states that follow without a request: markers are all written, an open transaction times out, or an idle
-    transactional id is forgotten.
-    """
+    """Yield the states that follow without a request: all markers are written, an open transaction times out, or an idle
+    transactional id is forgotten."""
     if (complete := PREPARED.get(state.status)) is not None:
         after = state._replace(status=complete, added=frozenset())
         yield after

@@ -1,4 +1,4 @@
-"""Fenced producers (KIP360-INV-05): requests of a fenced epoch have no effect that can be read."""
+"""Fenced producers (KIP360-INV-05): requests of a fenced epoch have no visible effect."""
 
 from collections.abc import Iterator
 

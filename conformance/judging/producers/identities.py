@@ -25,7 +25,7 @@ from protocol.words import say
 
 @story_judge("KIP360-INV-12", ProducerStory, "given")
 def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
-    """A producer id is given to one transactional id only, or once to a producer without one (KIP360-INIT-19)."""
+    """A producer id is given to only one transactional id, or once to a producer without one (KIP360-INIT-19)."""
     owners = {one.transactional_id for one in story.given}
     times = sum(one.transactional_id is None for one in story.given)
     fine = len(owners) == 1 and times <= 1
@@ -37,7 +37,7 @@ def producer_ids_are_unique(story: ProducerStory) -> Iterator[Finding]:
 
 
 class _Named(NamedTuple):
-    """A producer id and epoch that an answer named for the next transaction."""
+    """A producer id and epoch that an answer returned for the next transaction."""
 
     asked: int
     event: int
@@ -49,9 +49,9 @@ class _Named(NamedTuple):
 
 @story_judge("KIP360-INV-12", TransactionStory, "given", "ends")
 def producer_epochs_rise(story: TransactionStory) -> Iterator[Finding]:
-    """A (producer id, epoch) in an answer comes after those of earlier answers (KIP360-INIT-20).
+    """A (producer id, epoch) in an answer is higher than those of earlier answers (KIP360-INIT-20).
 
-    No epoch is above the last one, after which another producer id is given (KIP360-INIT-15).
+    No epoch exceeds the last one, after which another producer id is given (KIP360-INIT-15).
     """
     named = sorted(_assigned_ids(story), key=lambda one: one.event)
     former: set[int] = set()
@@ -152,7 +152,7 @@ def _is_deleted(partition: PartitionStory, id: int, by: DescribedProducers, diff
     read, start = final_read(partition), partition.derive(LogStarts).highest_explained(by.event)
     if read is None or start <= 0:
         return False
-    # The log start may differ: a replica that crashes, or copies the log, may have another one than the leader.
+    # The log start may differ: a replica that crashes, or copies the log, may have another log start than the leader.
     left = [one.marker is not None for one in read.batches if one.producer_id == id and one.base >= start]
     shown = {*(["coordinator_epoch"] if True in left else []), *(_BY_RECORDS if False in left else [])}
     return not shown & differing

@@ -12,17 +12,17 @@ from conformance.judging.log.settings import may_be_compacted, min_insync_replic
 from conformance.judging.log.story import PartitionStory
 
 SEQUENCES = 1 << 31
-"""Sequences wrap around to 0 after the last one."""
+"""The number of sequences: after the last one comes 0 again."""
 
 
 def own_reads(story: PartitionStory) -> list[FetchResult]:
-    """Return the full reads of the leader of the epoch that they named."""
+    """Return the full reads that came from the leader of the epoch in the request."""
     reads = (read for read in story.derive(Leadership).leader_reads if read.full)
     return [read for read in reads if not may_be_compacted(story, read.event)]
 
 
 def of_compacted(story: PartitionStory, cases: Iterable[str]) -> Iterator[Excuse]:
-    """Yield a left-out for each case if a leader's log was read that may be compacted, so that `own_reads` passes it over."""
+    """Yield a left-out for each case if a leader's log was read that may be compacted, which `own_reads` skips."""
     reads = (read for read in story.derive(Leadership).leader_reads if read.full)
     if any(may_be_compacted(story, read.event) for read in reads):
         yield from (Excuse(COMPACTED, case) for case in sorted({*cases} - {""}))
@@ -39,7 +39,7 @@ def producer_batches(read: FetchResult) -> list[ReplicaBatch]:
 
 
 def identity(one: ReplicaBatch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
-    """Return a key that a request shares with its retries and its batch in the log. A refused sequence may be used again."""
+    """Return a key that a request shares with its retries and with its batch in the log. A refused sequence may be used again."""
     values = tuple([value for _, value in one.records]) if isinstance(one, ReplicaBatch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
@@ -50,7 +50,7 @@ def sequences(batch: ReplicaBatch) -> Iterator[int]:
 
 
 class Marked(NamedTuple):
-    """A transactional batch, and the marker that ended its transaction; None if it has none."""
+    """A transactional batch, with the marker that ended its transaction, or None."""
 
     batch: ReplicaBatch
     end: ReplicaBatch | None
@@ -74,9 +74,8 @@ def with_markers(read: FetchResult) -> list[Marked]:
 
 
 def takes_no_markers(story: PartitionStory, first: int, second: int) -> bool:
-    """True if the partition has fewer replicas than a value of min.insync.replicas that may be in force between two
-    events. Its replicas are those last described before the second event, or else the first that were described.
-    """
+    """True if the partition has fewer replicas than a value of min.insync.replicas that may be in force between two events. Its
+    replicas are those last described before the second event, or else the first ones described."""
     described = next((seen for seen in reversed(story.metadata) if seen.event < second), None)
     replicas = (described or story.metadata[0]).replicas if story.metadata else ()
     possible = story.derive(min_insync_replicas).possible_values(first, second)
@@ -89,7 +88,7 @@ def stable_end(read: FetchResult) -> int:
 
 
 def moment_of_event(story: PartitionStory, event: int) -> Moment:
-    """Return the newest leader epoch that was named before an event, and the event."""
+    """Return the newest leader epoch that was named before an event, together with the event."""
     return story.derive(Leadership).newest_epoch_before(event), event
 
 

@@ -48,7 +48,7 @@ WORDS = {True: "committed", False: "aborted", None: "without a marker"}
 
 @joint_judge("KIP360-INV-06", *ALL)
 def transactions_are_atomic(together: Together) -> Iterator[Claim]:
-    """At rest all batches and offsets of a transaction have the outcome of its EndTxn, or all the same outcome if none was
+    """At rest all batches and offsets of a transaction have the outcome of its EndTxn, or all the same outcome if no EndTxn was
     acknowledged."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
@@ -60,7 +60,7 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
 
 
 class _Outcome(NamedTuple):
-    """A batch of a transaction in a leader's log at rest, and its marker: whether it commits, None if there is none."""
+    """A batch of a transaction in a leader's log at rest, and whether its marker commits; None without a marker."""
 
     partition: PartitionStory
     read: FetchResult
@@ -95,7 +95,7 @@ def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
 
 
 def _outcomes_in_words(transaction: Transaction, found: list[_Outcome]) -> str:
-    """Return the violation in words, with one batch of each outcome."""
+    """Describe the violation, with one batch of each outcome."""
     ended = transaction.ended
     how = "no EndTxn was answered with success"
     if ended is not None:
@@ -130,7 +130,7 @@ def _judge_offsets(partition: PartitionStory, transactions: list[Transaction]) -
 
 
 def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransaction]) -> Iterator[Claim]:
-    # The offset that was written last stays, in whatever order the markers come.
+    # The offset that was written last remains, in whatever order the markers come.
     done = sorted((one.event, one.offset) for t, one in own if t.ended and t.ended.committed and one.accepted == NONE)
     open_ = {one.offset for t, one in own if t.ended is None or one.accepted != NONE}
     aborted = (
@@ -155,7 +155,7 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransac
 
 @joint_judge("KIP360-INV-07", *ALL)
 def no_transaction_hangs(together: Together) -> Iterator[Claim]:
-    """The last stable offset stays below open transactions, and moves on when they end; at rest no ended transaction is open
+    """The last stable offset stays below open transactions, and advances when they end; at rest no ended transaction is open
     anywhere."""
     producers = together.derive(Producers)
     for transaction in producers.transactions:
@@ -213,7 +213,7 @@ def _first_possible_end(transaction: Transaction) -> int:
 
 
 def _judge_stable_offset(partition: PartitionStory) -> Iterator[Claim]:
-    """Judge that at rest the last stable offset is the one that the log itself shows."""
+    """Judge that at rest the last stable offset is the one that follows from the log."""
     yield from of_compacted(
         partition, ["last-stable-offset"] if any(one.transactional for one in partition.produced) else ()
     )
@@ -270,7 +270,7 @@ def _judge_end_on(
 
 
 def _takes_no_markers(one: _Outcome) -> bool:
-    """True if the partition could take no markers after all faults were healed, or after the request if none was healed."""
+    """True if the partition could take no markers after all faults were healed, or, without faults, after the request."""
     healed = one.partition.timeline.healed
     return takes_no_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
 
@@ -278,7 +278,7 @@ def _takes_no_markers(one: _Outcome) -> bool:
 def _marker_may_be_lost(
     story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
 ) -> Evidence | None:
-    """Return the evidence by which the marker after the first batch may be gone; None for none."""
+    """Return the evidence by which the marker after the first batch may be gone; None without any."""
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)

@@ -1,4 +1,4 @@
-"""Invariants of producers' batches: written once, as acknowledged, in order (KIP-360, Motivation; KIP-98)."""
+"""Invariants of producers' batches: they are written once, as acknowledged, and in order (KIP-360, Motivation; KIP-98)."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ LATE = (Error.REQUEST_TIMED_OUT, Error.NETWORK_EXCEPTION, Error.NOT_ENOUGH_REPLI
 
 @joint_judge("KIP360-INV-01", *ALL)
 def batches_are_appended_once(together: Together) -> Iterator[Claim]:
-    """A sequence of a producer id and epoch is in a leader's log once."""
+    """A sequence of a producer id and epoch appears only once in a leader's log."""
     producers = together.derive(Producers)
     for story in producers.partitions:
         yield from of_compacted(story, map(producers.case, _writers(story)))
@@ -56,7 +56,7 @@ def _writers(story: PartitionStory) -> set[int]:
 
 
 def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
-    """Judge one log: one finding for each kind of producer, or one for each second copy."""
+    """Judge one log: one finding for each kind of producer, or one for each repeated batch."""
     seen: dict[tuple[int, int, int], ReplicaBatch] = {}
     again: dict[str, bool] = {}
     for batch in producer_batches(read):
@@ -85,7 +85,7 @@ def _second(story: PartitionStory, read: FetchResult, case: str, first: ReplicaB
 
 @joint_judge("KIP360-INV-02", *ALL)
 def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
-    """At rest each batch that was acknowledged is in the leader's log at its offset, unless the log start passed it."""
+    """At rest each acknowledged batch is in the leader's log at its offset, unless the log start passed it."""
     producers = together.derive(Producers)
     for story in producers.partitions:
         yield from of_compacted(story, map(producers.case, _writers(story)))
@@ -97,7 +97,7 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
     permitted = story.derive(PermittedLosses)
     deleted = story.derive(LogStarts).highest_explained(read.event)
     stop = offsets_shown_by(read, deleted).stop
-    # A log start that falls again, after a crash, need not bring back what was deleted.
+    # If the log start falls again after a crash, deleted records need not come back.
     shown = range(int(min(deleted, stop)), stop)
     for write in story.produced:
         case = producers.case(write.producer_id) if write.is_committed and write.event < read.asked else ""

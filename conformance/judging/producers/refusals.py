@@ -1,6 +1,6 @@
-"""A current producer is not refused (KIP360-INV-15): requests that have to be granted, by earlier requests and answers.
+"""A current producer is not refused (KIP360-INV-15): earlier requests and answers show which requests must be granted.
 
-Only what is certain is predicted: after a request of unknown outcome, a competing instance or a timeout nothing is.
+Predictions are made only when they are certain, and not after a request of unknown outcome, a competing instance or a timeout.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from protocol.words import say_error
 NEW_INSTANCE = "new-instance"
 """The case of InitProducerId once the last fault is healed."""
 LOAD_TIMEOUT = 30.0
-"""Seconds within which a coordinator must load its state and end the previous transaction."""
+"""Seconds in which a coordinator must load its state and end the previous transaction."""
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 45, 47, 48
 INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED = 49, 59, 90
 FATAL = frozenset(
@@ -43,7 +43,7 @@ FATAL = frozenset(
 
 @joint_judge("KIP360-INV-15", *ALL)
 def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
-    """The next batch of a current producer and the end of its transaction are granted; transient errors aside."""
+    """The next batch of a current producer and the end of its transaction are granted, apart from transient errors."""
     producers = together.derive(Producers)
     for partition in producers.partitions:
         for write in partition.produced:
@@ -56,9 +56,8 @@ def a_current_producer_is_not_refused(together: Together) -> Iterator[Claim]:
 
 
 def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
-    """Judge that, once the last fault is healed, a new instance gets a producer id within `LOAD_TIMEOUT`, after whatever
-    errors.
-    """
+    """Judge that, once the last fault is healed, a new instance gets a producer id within `LOAD_TIMEOUT`, perhaps after some
+    errors."""
     calm = max((span.ended for span in story.timeline.spans), default=-1)
     asked = [one for one in story.given if one.asked > calm and one.sent_epoch < 0 and one.error != UNKNOWN_OUTCOME]
     refused = [*takewhile(lambda one: one.error != NONE, asked)]
@@ -131,7 +130,7 @@ def _names_the_latest(story: TransactionStory, one: ProduceResult | TransactionE
 
 
 def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
-    """True for the next batch after those acknowledged there, if nothing of the producer is unknown and the node leads."""
+    """True for the next batch after those acknowledged there, if no outcome of the producer is unknown and the node leads."""
     own = [one for one in partition.produced if one.producer_id == write.producer_id and one.asked < write.event]
     before = [one for one in own if one.event < write.asked]
     unknown = [

@@ -1,4 +1,4 @@
-"""Requests about a transactional id as its coordinator sees them, from facts of six APIs."""
+"""Requests about a transactional id as its coordinator sees them, from the facts of six APIs."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -13,7 +13,7 @@ from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, Coor
 from conformance.judging.producers.story import TransactionStory
 
 UNNUMBERED = -1
-"""The key of a request that has not been added to those of a transactional id yet."""
+"""The key of a request that is not yet among those of a transactional id."""
 
 
 class AnswerKind(Enum):
@@ -23,11 +23,11 @@ class AnswerKind(Enum):
     UNKNOWN = "unknown"
     NEVER_SENT = "never sent"
     PARTLY = "partly"
-    """The answer to several requests in a row some of which were not granted: any number of them may have taken effect."""
+    """The answer to several consecutive requests of which some were not granted: any number of them may have taken effect."""
 
 
 class AnsweredRequest(NamedTuple):
-    """One request and its answer; a request for several partitions is one for each. No two have the same key."""
+    """One request and its answer. A request for several partitions is split into one for each. All have different keys."""
 
     key: int
     request: CoordinatorRequest
@@ -79,7 +79,7 @@ def _init(one: ProducerIdGiven) -> AnsweredRequest:
 
 
 def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
-    """Return the request to add partitions. If some are refused, none is added: the first refusal counts."""
+    """Return the request to add partitions. If some are refused, none is added, and the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = CoordinatorRequest(
         *_first_fields("AddPartitionsToTxn", one, one.version), one.producer_id, one.producer_epoch, names

@@ -21,7 +21,7 @@ from history.subjects import Kind
 from protocol.since import since
 
 TV2_END, TV2_PRODUCE = since("EndTxn", "transaction V2"), since("Produce", "transaction V2")
-"""The versions from which on clients speak the second transaction protocol (KIP-890)."""
+"""The first versions of EndTxn and Produce in the second transaction protocol (KIP-890)."""
 
 
 class TransactionStory(Story):
@@ -56,14 +56,14 @@ class TransactionStory(Story):
 
     @property
     def dialect(self) -> str:
-        """The transaction protocol of its clients, by the versions of their requests: `tv2` or `legacy`."""
+        """The transaction protocol of its clients, from the versions of their requests: `tv2` or `legacy`."""
         ends = (end.version >= TV2_END for end in self.ends)
         writes = (write.version >= TV2_PRODUCE for write in self.writes)
         return "tv2" if any(ends) or any(writes) else "legacy"
 
     @property
     def groups(self) -> set[str]:
-        """The groups whose offsets were added to its transactions, or were meant to be."""
+        """The groups whose offsets were added to its transactions, or were requested to be."""
         return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
 
     @property
@@ -77,8 +77,8 @@ class TransactionStory(Story):
         return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
 
     def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
-        """Return the first InitProducerId answer before an event with a newer epoch or another, later producer id; None for
-        none."""
+        """Return the first InitProducerId answer before an event with a newer epoch or another, later producer id; None without
+        one."""
         known: set[int] = set()
         for one in self.answers:
             if one.event >= event:
@@ -110,7 +110,7 @@ class ProducerStory(Story):
         self.given: list[ProducerIdGiven | TransactionEnded] = []
 
     def add_fact(self, fact: Any) -> None:
-        """Add an answer that gave the id. Other facts of a producer come with its partitions and its transactional id."""
+        """Add an answer that gave the id. Other facts of a producer are in the stories of its partitions and transactional id."""
         if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)
         elif isinstance(fact, TransactionEnded) and fact.error == NONE and self.name == str(fact.next_id):

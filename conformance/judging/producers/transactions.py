@@ -14,23 +14,23 @@ from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.together import Together
 
 IDEMPOTENT = "idempotent"
-"""The case of producers without a transactional id; the case of others is their transaction protocol."""
+"""The case of producers without a transactional id. The case of any other producer is its transaction protocol."""
 
 
 class ProducerWrite(NamedTuple):
-    """A Produce of a producer with an id, and the partition that it went to."""
+    """A Produce of a producer with an id, and the partition to which it went."""
 
     partition: PartitionStory
     result: ProduceResult
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """A key that a batch and its repetitions have in common."""
+        """A key that a batch shares with its repetitions."""
         return (self.partition.name, *identity(self.result))
 
 
 class Transaction:
-    """One transaction of a producer id and epoch. `ended` is the EndTxn that was answered with success; None if there is none."""
+    """One transaction of a producer id and epoch. `ended` is the EndTxn that succeeded, or None."""
 
     def __init__(self, story: TransactionStory, producer_id: int, epoch: int) -> None:
         self.story = story
@@ -55,7 +55,7 @@ class Transaction:
 
     @property
     def opened_at(self) -> int:
-        """The first request that may have opened it at the coordinator, from which on it may time out."""
+        """The first request that may have opened it at the coordinator; its timeout may run from then on."""
         story, at = self.story, (self.producer_id, self.epoch)
         ended = max((end.event for end in story.ends if end.error == NONE and end.event < self.first_asked), default=-1)
         adds = [one.asked for one in (*story.added, *story.groups_added) if (one.producer_id, one.producer_epoch) == at]
@@ -63,12 +63,12 @@ class Transaction:
 
     @property
     def ends(self) -> list[TransactionEnded]:
-        """All EndTxn requests that may have decided it, in their order."""
+        """All EndTxn requests that may have decided it, in order."""
         return sorted([*self.attempts, *([self.ended] if self.ended else [])], key=by_asked)
 
     @property
     def last_asked(self) -> int:
-        """The event of the last request that may have decided it; that of the last write if none was sent."""
+        """The event of the last request that may have decided it, or else of the last write."""
         return max(one.asked for one in [*self.ends, *(write.result for write in self.writes), *self.offsets])
 
     def __str__(self) -> str:
@@ -98,8 +98,8 @@ class Producers:
     def _transactions_of_id(self, story: TransactionStory) -> Iterator[Transaction]:
         """Yield the transactions of a transactional id in the order of their first requests.
 
-        A batch that is repeated later belongs to the transaction of its first request; offsets belong to the one that is
-        open. A write of a fenced instance belongs to none: KIP360-INV-05 is about it.
+        A batch that is repeated later belongs to the transaction of its first request; offsets belong to the open one. A write of
+        a fenced instance belongs to none: KIP360-INV-05 judges it.
         """
         current: dict[tuple[int, int], Transaction] = {}
         known: set[object] = set()

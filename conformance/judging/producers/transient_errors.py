@@ -1,4 +1,4 @@
-"""Errors that pass by themselves (KIP360-INV-16): those of each API, and for how long a broker may answer with them."""
+"""Transient errors (KIP360-INV-16): those of each API, and how long a broker may answer with them."""
 
 from collections.abc import Iterable
 
@@ -35,21 +35,21 @@ PASSING: dict[Api, frozenset[int]] = {
 }
 """The transient errors of each API, from a broker that moves a coordinator, loads its log, does not know a topic yet or lacks
 in-sync replicas. A verification that the coordinator cannot answer becomes NOT_ENOUGH_REPLICAS in Produce, and
-COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890). CONCURRENT_TRANSACTIONS is none of them: it is right while markers are
+COORDINATOR_NOT_AVAILABLE in TxnOffsetCommit (KIP-890). CONCURRENT_TRANSACTIONS is not among them: it is right while markers are
 written, or while another request is in flight."""
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
-"""The errors in PASSING that mean that nothing was changed. After any other the change may be in a log and show later."""
+"""The errors in PASSING after which nothing was changed. After any other the change may be in a log and show later."""
 TRANSIENT_TIMEOUT = 30.0
-"""The seconds after which such an error must be gone, if nothing disturbs the broker any more: the general bound."""
+"""Seconds after which such an error must be gone if nothing disturbs the broker any more: the general bound."""
 
 
 def lasts_too_long(one: AnsweredRequest, story: TransactionStory | None) -> bool:
-    """True if a broker gave nothing but such errors for longer than the bound, and had nothing to wait for: a leader for a
-    partition, or a coordinator that loads for requests of one API about a transactional id.
+    """True if a broker gave only such errors for longer than the bound, with nothing left to wait for: a leader for a partition,
+    or a loading coordinator for requests of one API about a transactional id.
 
-    A broker that is no coordinator, and a topic that is not there, stay so.
+    A broker that is no coordinator remains one, and a missing topic remains missing.
     """
     if one.partition is not None and one.write is not None:
         return _refuses_writes(one.partition, one.write)
@@ -79,7 +79,7 @@ def _first_errors_of_coordinators(story: TransactionStory) -> dict[tuple[int, Ap
 
 
 def _first_in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[int, Api], int]:
-    """Return, by event and API, the first of the errors in a row that a node gave, up to that event."""
+    """Return the first of consecutive errors of a node up to an event, by event and API."""
     found: dict[tuple[int, Api], int] = {}
     first: dict[tuple[str, Api], int] = {}
     for node, api, event, error in answers:
@@ -91,7 +91,7 @@ def _first_in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[
 
 
 def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
-    """True if the bound has passed since an event, or since the last phase of a fault; no fault is active."""
+    """True if the bound has passed since an event and since the last phase of a fault, and no fault is active."""
     calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
     return (
         not timeline.faults_standing(asked, asked)

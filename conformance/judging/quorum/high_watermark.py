@@ -1,4 +1,4 @@
-"""High watermarks: a majority has what is below them (HW-02, INV-05), and they never go back (HW-04, INV-04)."""
+"""High watermarks: a majority has all records below them (HW-02, INV-05), and they never decrease (HW-04, INV-04)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -39,8 +39,8 @@ def _counted(one: QuorumDescription, case: str) -> Finding:
 
 
 def _lost_in(epoch: int, event: int, story: QuorumStory, epochs: Sequence[tuple[int, int]]) -> bool:
-    """True if a fault before an event may have cost a voter records in this epoch: the first one described after the fault may
-    have begun before it."""
+    """True if a fault before an event may have removed a voter's records of this epoch. The first epoch described after the fault
+    may have begun before it."""
     voters = story.timeline.controller_names
     began = [
         span.began
@@ -58,7 +58,7 @@ def majority_reaches_the_high_watermark(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-05", QuorumStory, "described")
 def high_watermark_is_within_a_majority(story: QuorumStory) -> Iterator[Claim]:
-    """The same as an invariant."""
+    """Judges the same as an invariant."""
     yield from _reached_by_a_majority(story, "describe-quorum")
 
 
@@ -66,7 +66,7 @@ def high_watermark_is_within_a_majority(story: QuorumStory) -> Iterator[Claim]:
 
 
 class LeadersWatermark(Exchange, frozen=True, gc=False):
-    """A high watermark that a leader reported, and in which epoch."""
+    """A high watermark that a leader reported, with its epoch."""
 
     case: str
     epoch: int
@@ -77,7 +77,7 @@ class LeadersWatermark(Exchange, frozen=True, gc=False):
 
 
 def watermarks(story: QuorumStory) -> list[LeadersWatermark]:
-    """Return the high watermarks that leaders reported, in descriptions and to Fetch; -1 is none."""
+    """Return the high watermarks that leaders reported in descriptions and to Fetch, without -1."""
     described = [
         LeadersWatermark(*exchange_of(one), "describe-quorum", one.said.leader_epoch, one.said.high_watermark)
         for one in story.described
@@ -90,7 +90,7 @@ def watermarks(story: QuorumStory) -> list[LeadersWatermark]:
 
 
 def _pairs(story: QuorumStory) -> Iterator[tuple[LeadersWatermark, LeadersWatermark]]:
-    """Yield each high watermark with the highest one of an epoch not above its own that was reported before it was asked for."""
+    """Yield each high watermark with the highest one that had been reported, in its epoch or an older one, before its request."""
     highest: dict[int, LeadersWatermark] = {}
     for one, earlier in in_real_time(story.words_of_all(story.derive(watermarks))):
         for other in earlier:
@@ -102,7 +102,7 @@ def _pairs(story: QuorumStory) -> Iterator[tuple[LeadersWatermark, LeadersWaterm
 
 
 def _never_lower(story: QuorumStory) -> Iterator[Finding]:
-    """Yield a finding for the first and for each other high watermark of a node and epoch."""
+    """Yield a finding for the first high watermark of a node and epoch, and for each later one that differs."""
     shown: set[tuple[object, ...]] = set()
     for before, one in _pairs(story):
         what = (one.node, one.incarnation, one.case, one.epoch, one.offset)
@@ -114,7 +114,7 @@ def _never_lower(story: QuorumStory) -> Iterator[Finding]:
 
 @story_judge("KIP595-INV-04", QuorumStory, "described", "fetched")
 def high_watermark_never_falls(story: QuorumStory) -> Iterator[Claim]:
-    """No leader reports a lower high watermark than was reported before, in its own epoch or an older one."""
+    """No leader reports a lower high watermark than one reported before in its own epoch or an older one."""
     for case in ("describe-quorum", "fetch"):
         mine = [one for one in story.derive(watermarks) if one.case == case]
         yield from excuses(story, mine, case)
@@ -123,6 +123,6 @@ def high_watermark_never_falls(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-HW-04", QuorumStory, "described", "fetched")
 def leaders_high_watermark_never_goes_back(story: QuorumStory) -> Iterator[Claim]:
-    """The same, of all answers of leaders."""
+    """Judges the same for all answers of leaders."""
     yield from excuses(story, story.derive(watermarks), "leader")
     yield from (msgspec.structs.replace(finding, case="leader") for finding in _never_lower(story))

@@ -1,4 +1,4 @@
-"""Leaders and epochs: one leader for each epoch (INV-01), epochs that never decrease (INV-02, QS-04), true answers (API-06)."""
+"""Leaders and epochs: each epoch has one leader (INV-01), epochs never decrease (INV-02, QS-04), answers are true (API-06)."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ STORED = "quorum-state"
 
 @story_judge("KIP595-INV-01", QuorumStory, "known")
 def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
-    """All nodes that name a leader of an epoch name the same one; in a scripted quorum each node by itself."""
+    """All nodes that name a leader of an epoch name the same one. In a scripted quorum each node is judged alone."""
     yield from excuses(story, story.known, "answers", alone=story.is_scripted)
     alone = by_node(story.own_words(story.known)).values()
     for known in alone if story.is_scripted else [story.words_of_all(story.known)]:
@@ -21,7 +21,7 @@ def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 
 def same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
-    """Yield a finding for each further process and source that names the leader of an epoch."""
+    """Yield a finding each time another process or another kind of answer names the leader of an epoch."""
     first: dict[int, KnownLeader] = {}
     shown: set[tuple[object, ...]] = set()
     for one in known:
@@ -36,7 +36,7 @@ def same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator
 
 @story_judge("KIP595-INV-02", QuorumStory, "known")
 def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
-    """No controller names an older epoch, or has one in its quorum-state, than it did before, restarts included."""
+    """No controller names an older epoch, or has one in its quorum-state, than it did before, even after a restart."""
     for case, is_stored in (("answers", False), (STORED, True)):
         mine = [one for one in story.known if (one.source == STORED) is is_stored]
         yield from excuses(story, mine, case, alone=True)
@@ -45,7 +45,7 @@ def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
 
 
 def named_by_controllers(story: QuorumStory) -> Iterator[list[KnownLeader]]:
-    """Yield what each controller named by itself."""
+    """Yield the leaders that each controller named."""
     known = by_node(story.own_words(story.known))
     yield from (facts for node, facts in known.items() if node in story.timeline.controller_names)
 
@@ -63,7 +63,7 @@ def _no_lower_epoch(known: Sequence[KnownLeader]) -> Iterator[Finding]:
 
 
 def _after_the_highest(known: Sequence[KnownLeader]) -> Iterator[tuple[KnownLeader, KnownLeader]]:
-    """Yield what was named later than the highest epoch so far, with that."""
+    """Yield each later answer of a node together with its highest epoch before."""
     highest: KnownLeader | None = None
     for one, earlier in in_real_time(known):
         highest = max([*([highest] if highest else []), *earlier], key=lambda fact: fact.epoch, default=None)
@@ -86,12 +86,12 @@ def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
 
 
 ANSWERS: frozenset[Source] = frozenset(("vote", "begin", "end", "fetch", "fetch-error"))
-"""The answers that hold the receiver's leader and epoch."""
+"""The kinds of answers that contain the receiver's leader and epoch."""
 
 
 @story_judge("KIP595-API-06", QuorumStory, "known")
 def answers_name_the_leader_in_between(story: QuorumStory) -> Iterator[Claim]:
-    """An answer between two of one process that name the same leader and epoch names them too."""
+    """If two answers of one process name the same leader and epoch, so does every answer in between."""
     case = "every-answer"
     yield from excuses(story, story.known, case, alone=True)
     for known in named_by_controllers(story):
@@ -110,7 +110,7 @@ def _named(one: KnownLeader) -> tuple[int, int, int]:
 
 
 def _in_between(answers: Sequence[KnownLeader]) -> Iterator[tuple[KnownLeader, KnownLeader, KnownLeader]]:
-    """Yield each answer with the last one before its request, and the first one that was requested after it."""
+    """Yield each answer with the last answer before its request, and the first answer to a later request."""
     ended, begun = sorted(answers, key=by_event), sorted(answers, key=by_asked)
     for one in begun:
         before, after = bisect_left(ended, one.asked, key=by_event), bisect_left(begun, one.event, key=by_asked)

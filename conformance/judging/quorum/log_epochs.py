@@ -1,4 +1,4 @@
-"""Epochs along the metadata log, in its leader epoch cache and in the quorum-state beside it (LOG-04, INV-14)."""
+"""Epochs in the metadata log, in its leader epoch cache and in the quorum-state beside it (LOG-04, INV-14)."""
 
 from collections.abc import Iterator
 
@@ -28,13 +28,13 @@ def epochs_in_a_log_never_decrease(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-14", QuorumStory, "logs")
 def log_is_in_the_order_of_epochs(story: QuorumStory) -> Iterator[Claim]:
-    """The same as an invariant."""
+    """Judges the same as an invariant."""
     yield from _never_decrease(story, "order")
 
 
 @story_judge("KIP595-LOG-04", QuorumStory, "logs")
 def epoch_files_agree_with_the_log(story: QuorumStory) -> Iterator[Claim]:
-    """The leader epoch cache has the first offset of each epoch in the log, and no batch is above the epoch of quorum-state."""
+    """The leader epoch cache has the first offset of each epoch in the log, and no batch has a later epoch than quorum-state."""
     for case in ("epoch-checkpoint", "quorum-state"):
         yield from excuses(story, story.logs, case, alone=True)
     for read in story.own_words(story.logs):
@@ -44,7 +44,7 @@ def epoch_files_agree_with_the_log(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _cache_agrees(read: MetadataLogOnDisk) -> Finding | None:
-    """Compare leader-epoch-checkpoint with the batches, between the log start and the log end; None for an empty log."""
+    """Compare leader-epoch-checkpoint with the batches between log start and log end; None for an empty log."""
     if not read.held.batches:
         return None
     log = {one.leader_epoch: one.base_offset for one in openings(read)}

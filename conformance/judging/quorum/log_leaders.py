@@ -1,4 +1,5 @@
-"""Leaders in the metadata log: how an epoch begins, who led it, and what the log of a later leader holds (KIP-595)."""
+"""Leaders in the metadata log: how an epoch begins, which node led it, and the records that a later leader must have
+(KIP-595)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -39,7 +40,8 @@ def _leaders_named(story: QuorumStory) -> Mapping[int, KnownLeader]:
 
 
 def _wrong_with(batch: LoggedBatch, change: LeaderChange | None, voters: set[int], *, exact: bool) -> str:
-    """Say what is wrong with the first batch of an epoch, empty if nothing. The kit may play further voters (not `exact`)."""
+    """Return a description of the error in the first batch of an epoch; empty without one. Unless `exact`, the kit may play
+    further voters."""
     if change is None or change.epoch != batch.leader_epoch:
         return "has no LeaderChange record"
     if not (voters == {*change.voters} if exact else voters <= {*change.voters}):
@@ -61,13 +63,13 @@ def _granted_by_a_majority(story: QuorumStory, case: str) -> Iterator[Claim]:
 
 @story_judge("KIP595-LOG-01", QuorumStory, "logs")
 def leader_change_names_a_majority(story: QuorumStory) -> Iterator[Claim]:
-    """A LeaderChange record names a majority that granted their votes, with the leader."""
+    """A LeaderChange record names a majority that granted its votes, including the leader."""
     yield from _granted_by_a_majority(story, "granting-voters")
 
 
 @story_judge("KIP595-INV-16", QuorumStory, "logs")
 def leaders_were_granted_by_a_majority(story: QuorumStory) -> Iterator[Claim]:
-    """The same as an invariant."""
+    """Judges the same as an invariant."""
     yield from _granted_by_a_majority(story, "log")
 
 
@@ -87,7 +89,7 @@ def granting_voters_voted_for_the_leader(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-01", QuorumStory, "logs")
 def logs_name_one_leader_of_each_epoch(story: QuorumStory) -> Iterator[Claim]:
-    """LeaderChange records of one epoch name one leader, on all nodes, and the one that answers name."""
+    """LeaderChange records of one epoch name the same leader on all nodes, and it is the one that answers name."""
     yield from excuses(story, story.logs, "log")
     logs, named = story.derive(MetadataLogs), _leaders_named(story)
     first: dict[int, tuple[int, int, str]] = {
@@ -120,7 +122,7 @@ def no_observer_is_in_a_leader_change(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-OBS-01", QuorumStory, "logs")
 def no_broker_is_in_a_leader_change(story: QuorumStory) -> Iterator[Claim]:
-    """The same as a row about brokers."""
+    """Judges the same as a row about brokers."""
     yield from _without_brokers(story)
 
 
@@ -140,7 +142,7 @@ def leader_begins_behind_what_was_committed(story: QuorumStory) -> Iterator[Clai
 
 @story_judge("KIP595-LOG-03", QuorumStory, "logs")
 def later_leaders_hold_what_was_committed(story: QuorumStory) -> Iterator[Claim]:
-    """The log of each later leader has all offsets below a high watermark, with the bytes that others hold there."""
+    """The log of each later leader has all offsets below a high watermark, with the same bytes as on other nodes."""
     yield from excuses(story, story.logs, "later-leader")
     logs = story.derive(MetadataLogs)
     for change, _ in logs.leader_changes():
@@ -173,7 +175,7 @@ def _holds_all_below(known: Watermark, own: MetadataLogOnDisk, change: LeaderCha
 
 
 def _differing(one: MetadataLogOnDisk, other: MetadataLogOnDisk, below: int) -> int | None:
-    """Return the first offset below another, above both log starts, at which two logs have different batches."""
+    """Return the first offset between both log starts and a given offset at which two logs have different batches."""
     mine = {batch.base_offset: batch for batch in one.held.batches}
     shared = (batch for batch in other.held.batches if batch.last_offset < below)
     wrong = (b.base_offset for b in shared if b.base_offset >= one.held.log_start and mine.get(b.base_offset) != b)

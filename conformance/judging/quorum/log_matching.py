@@ -1,4 +1,4 @@
-"""Metadata logs compared: log matching (LOG-02, INV-08), what is committed (INV-07, INV-14), snapshots (SNAP-01)."""
+"""Comparisons of metadata logs: log matching (LOG-02, INV-08), committed records (INV-07, INV-14), snapshots (SNAP-01)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -17,7 +17,8 @@ V = TypeVar("V")
 
 @story_judge("KIP595-LOG-02", QuorumStory, "logs")
 def logs_match(story: QuorumStory) -> Iterator[Claim]:
-    """Two logs with a batch of one offset and epoch are equal up to it; below the high watermark all logs are equal."""
+    """Two logs that have a batch with the same offset and epoch are equal up to it; below the high watermark all logs are
+    equal."""
     logs = story.derive(MetadataLogs)
     for case in ("same-epoch", "committed"):
         yield from excuses(story, story.logs, case)
@@ -57,13 +58,13 @@ def _compared(
 
 
 def _pairs(mine: Mapping[tuple[int, int], V], others: Iterable[tuple[tuple[int, int], V]]) -> list[tuple[V, V]]:
-    """Return what two nodes hold at one offset and epoch, the other node's first."""
+    """Return the batches of two nodes at one offset and epoch, the other node's first."""
     return [(other, mine[key]) for key, other in others if key in mine]
 
 
 @story_judge("KIP595-INV-08", QuorumStory, "logs")
 def equal_offset_and_epoch_is_equal_bytes(story: QuorumStory) -> Iterator[Claim]:
-    """Batches of one offset and epoch have equal bytes, on all nodes and at all times."""
+    """Batches with the same offset and epoch have equal bytes, on all nodes and at all times."""
     yield from excuses(story, story.logs, "batches")
     earlier: dict[str, MetadataLogOnDisk] = {}
     for read in story.derive(MetadataLogs).reads:
@@ -80,7 +81,7 @@ def equal_offset_and_epoch_is_equal_bytes(story: QuorumStory) -> Iterator[Claim]
 
 @story_judge("KIP595-INV-07", QuorumStory, "logs", "fetched")
 def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
-    """A batch that was seen below a high watermark is the same on every node that holds its offset, forever."""
+    """A batch that was seen below a high watermark is the same on every node that has its offset, forever."""
     yield from excuses(story, [*story.logs, *story.fetched], "batches")
     earlier: list[Held] = []
     for held, committed in _as_committed(story):
@@ -92,7 +93,7 @@ def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _as_committed(story: QuorumStory) -> Iterator[tuple[Held, Held | None]]:
-    """Yield what a node held, with the part of it that lay below a known high watermark, in the epoch of that."""
+    """Yield a node's batches together with the committed part of them: below a high watermark that was known in that epoch."""
     logs = story.derive(MetadataLogs)
     facts: list[MetadataLogOnDisk | MetadataFetch] = [*logs.reads, *story.words_of_all(story.fetched)]
     for fact in sorted(facts, key=by_event):
@@ -106,12 +107,12 @@ def _as_committed(story: QuorumStory) -> Iterator[tuple[Held, Held | None]]:
 
 
 def _latest_of_each(earlier: Sequence[Held]) -> list[Held]:
-    """Return the latest of each node that shows digests, and the latest that does not."""
+    """Return the latest batches of each node with digests, and the latest without."""
     return [*{(one.node, bool(one.batches and one.batches[0][3])): one for one in earlier if one.batches}.values()]
 
 
 def _same_committed(other: Held, held: Held) -> Claim | None:
-    """Compare what a node holds with what another had committed; None if they have no offset in common."""
+    """Compare a node's batches with another node's committed ones; None if they have no offset in common."""
     common = [one for one in other.batches if held.start <= one[0] < held.end]
     if not common:
         return None
@@ -131,7 +132,7 @@ def _are_equal(one: tuple[int, int, int, str], other: tuple[int, int, int, str] 
 
 @story_judge("KIP595-INV-14", QuorumStory, "logs")
 def no_older_epoch_behind_a_committed_record(story: QuorumStory) -> Iterator[Claim]:
-    """Behind a committed record, below the high watermark, no log has a batch of an older epoch."""
+    """After a committed record, below the high watermark, no log has a batch of an older epoch."""
     yield from excuses(story, story.logs, "committed")
     logs = story.derive(MetadataLogs)
     for other, read in logs.pairs():
@@ -153,7 +154,7 @@ def no_older_epoch_behind_a_committed_record(story: QuorumStory) -> Iterator[Cla
 
 @story_judge("KIP595-SNAP-01", QuorumStory, "logs")
 def snapshots_of_one_id_are_equal(story: QuorumStory) -> Iterator[Claim]:
-    """Snapshots of one end offset and epoch hold the same records on every node, and at all times."""
+    """Snapshots with the same end offset and epoch hold the same records on every node, and at all times."""
     yield from excuses(story, story.logs, "content")
     earlier: dict[str, MetadataLogOnDisk] = {}
     for read in story.derive(MetadataLogs).reads:

@@ -1,4 +1,4 @@
-"""The metadata logs that were read from controllers' disks, side by side, and what the quorum had committed by then."""
+"""The metadata logs read from controllers' disks, and the records that the quorum had committed by then."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
@@ -11,7 +11,7 @@ from history.readings import LeaderChange, LoggedBatch
 
 
 class Watermark(NamedTuple):
-    """The largest high watermark that a leader had named in its epoch, and the answer that did."""
+    """The largest high watermark that a leader had named in its epoch, with the event of the answer."""
 
     epoch: int
     offset: int
@@ -19,9 +19,9 @@ class Watermark(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Batches that a node held at an event: its whole log, or those below the high watermark in its answer to a Fetch.
+    """Batches of a node at an event: its whole log, or the part below the high watermark in its answer to a Fetch.
 
-    `epoch` is the newest in the node's log. `batches` are first and last offset, epoch, and digest, which is empty if only an
+    `epoch` is the newest in the node's log. `batches` have first and last offset, epoch and digest, which is empty if only an
     answer shows them. `end` is exclusive.
     """
 
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
 
 class MetadataLogs:
-    """The reads of a story that can be compared with each other, in order, and the high watermarks that leaders named."""
+    """The comparable reads of a story, in order, and the high watermarks that leaders named."""
 
     def __init__(self, story: QuorumStory) -> None:
         self.reads = story.words_of_all(story.logs)
@@ -61,15 +61,14 @@ class MetadataLogs:
         self._watermarks = sorted([one for one in (*described, *fetched) if one.offset >= 0], key=by_event)
 
     def watermark(self, before: int, *, upto: int) -> Watermark | None:
-        """Return the largest high watermark named before an event in epochs up to `upto`; None if there is none."""
+        """Return the largest high watermark that was named before an event in epochs up to `upto`; None without one."""
         known = (one for one in self._watermarks if one.event < before and one.epoch <= upto)
         return max(known, key=lambda one: one.offset, default=None)
 
     def watermark_for(self, log: MetadataLogOnDisk) -> Watermark | None:
-        """Return the high watermark below which a log must be as everywhere; None if none is known.
+        """Return the high watermark below which a log must equal all others; None if none is known.
 
-        Without a batch of the watermark's epoch, or of a later one, it may be the log of a deposed leader, whose tail is not
-        truncated yet.
+        A log without a batch of the watermark's epoch or a later one may be that of a deposed leader which has not truncated yet.
         """
         return self.watermark(log.asked, upto=log.last_epoch)
 
@@ -78,7 +77,7 @@ class MetadataLogs:
         return any(one.event < log.asked and one.epoch > log.last_epoch for one in self._watermarks)
 
     def pairs(self) -> Iterator[tuple[MetadataLogOnDisk, MetadataLogOnDisk]]:
-        """Yield each read with the latest earlier one of each other node."""
+        """Yield each read with the latest earlier read of each other node."""
         latest: dict[str, MetadataLogOnDisk] = {}
         for read in self.reads:
             yield from ((other, read) for node, other in latest.items() if node != read.node)
@@ -94,8 +93,8 @@ class MetadataLogs:
 
 
 def openings(log: MetadataLogOnDisk) -> list[LoggedBatch]:
-    """Return the first batch of each epoch, where the log shows that it is: those behind a batch of another epoch, and that
-    at offset 0."""
+    """Return the first batch of each epoch, if the log shows it to be the first: it follows a batch of another epoch, or is at
+    offset 0."""
     before = -1
     found: list[LoggedBatch] = []
     for batch in log.held.batches:
@@ -121,7 +120,7 @@ def first_fall(epochs: Iterable[tuple[int, int]]) -> tuple[int, int, int] | None
 
 
 def first_gap(batches: Sequence[LoggedBatch], start: int, upto: int) -> int | None:
-    """Return the first offset from `start` to `upto` (exclusive) that no batch has; None if there is none."""
+    """Return the first offset from `start` to `upto` (exclusive) that no batch has; None without a gap."""
     expected = start
     for batch in batches:
         if expected >= upto or batch.base_offset > expected:
@@ -131,12 +130,12 @@ def first_gap(batches: Sequence[LoggedBatch], start: int, upto: int) -> int | No
 
 
 def within(log: MetadataLogOnDisk, start: int, end: int) -> list[LoggedBatch]:
-    """Return the batches that lie wholly between two offsets, the second exclusive."""
+    """Return the batches that lie entirely between two offsets, the second exclusive."""
     return [batch for batch in log.held.batches if start <= batch.base_offset and batch.last_offset < end]
 
 
 def first_difference(one: Sequence[LoggedBatch], other: Sequence[LoggedBatch]) -> int:
-    """Return the offset of the first batches that are not equal; -1 if all are."""
+    """Return the offset of the first batches that differ; -1 if all are equal."""
     for a, b in zip(one, other, strict=False):
         if a != b:
             return min(a.base_offset, b.base_offset)

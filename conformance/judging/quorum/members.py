@@ -10,13 +10,13 @@ from protocol.words import say
 
 
 def _observers(story: QuorumStory) -> frozenset[int]:
-    """Return the ids of the nodes that are no controllers."""
+    """Return the ids of the nodes that are not controllers."""
     timeline = story.timeline
     return frozenset(id for id, name in timeline.names.items() if name not in timeline.controller_names)
 
 
 def _no_observer_votes(story: QuorumStory, case: str) -> Iterator[Finding]:
-    """Yield a finding for each description with other voters."""
+    """Yield a finding for each description with different voters."""
     shown: set[tuple[object, ...]] = set()
     for one in story.words_of_all(story.described) if _observers(story) else ():
         voters = _voters(one.said)
@@ -31,7 +31,7 @@ def _voters(said: QuorumAnswer) -> frozenset[int]:
 
 
 def _no_vote_for_observers(story: QuorumStory, case: str) -> Iterator[Finding]:
-    """Yield a finding for each vote that a quorum-state holds."""
+    """Yield a finding for each vote in a quorum-state."""
     shown: set[tuple[object, ...]] = set()
     for one in story.own_words(story.states) if _observers(story) else ():
         what = (one.node, one.incarnation, one.epoch, one.voted)
@@ -43,7 +43,7 @@ def _no_vote_for_observers(story: QuorumStory, case: str) -> Iterator[Finding]:
 
 @story_judge("KIP595-OBS-01", QuorumStory, "described", "states", "peer_requests")
 def brokers_only_observe(story: QuorumStory) -> Iterator[Claim]:
-    """No broker is described as a voter, has got a vote, or asks for one."""
+    """No broker is described as a voter, gets a vote, or asks for one."""
     yield from excuses(story, story.described, "describe-quorum")
     yield from excuses(story, [*story.states, *story.peer_requests], "vote", alone=True)
     yield from _no_observer_votes(story, "describe-quorum")
@@ -56,7 +56,7 @@ def brokers_only_observe(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-15", QuorumStory, "described", "states")
 def observers_take_no_part(story: QuorumStory) -> Iterator[Claim]:
-    """The same as an invariant, where the kit plays no voter."""
+    """Judges the same as an invariant, unless the kit plays voters."""
     yield from excuses(story, [*story.described, *story.states], "answers")
     if not story.is_scripted:
         yield from _no_observer_votes(story, "answers")
@@ -68,7 +68,8 @@ def observers_take_no_part(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-DQ-01", QuorumStory, "described")
 def leader_describes_itself_among_the_voters(story: QuorumStory) -> Iterator[Claim]:
-    """A description names the answering controller as leader, all voters, and no log end or high watermark above the leader's."""
+    """A description names the answering controller as leader, and all voters; no log end or high watermark exceeds the
+    leader's."""
     case = "every-description"
     yield from excuses(story, story.described, case)
     shown: set[tuple[object, ...]] = set()
@@ -82,14 +83,14 @@ def leader_describes_itself_among_the_voters(story: QuorumStory) -> Iterator[Cla
 
 
 def _incomplete(one: QuorumDescription, story: QuorumStory) -> str:
-    """Say what is wrong with a description; empty if nothing is."""
+    """Return a description of the error in a description of the quorum; empty without one."""
     said, timeline = one.said, story.timeline
     ends = {voter.replica_id: voter.log_end_offset for voter in said.current_voters}
     controllers = {timeline.ids[name] for name in timeline.controller_names}
     own = ends.get(said.leader_id, -1)
     if one.node in timeline.controller_names and said.leader_id != timeline.ids[one.node]:
         return f"{one.node} answered for leader {said.leader_id}"
-    if not controllers <= ends.keys():  # the kit may play further ones
+    if not controllers <= ends.keys():  # the kit may play further voters
         return f"{one.node} described the voters {say(sorted(ends))}, without {say(sorted(controllers - ends.keys()))}"
     if own < max(*ends.values(), said.high_watermark):
         shown = f"log ends {say(sorted(ends.values()))} and the high watermark {said.high_watermark}"

@@ -16,10 +16,10 @@ from protocol.words import say
 
 
 def epoch_starts(story: QuorumStory) -> dict[int, tuple[int, int]]:
-    """Return the first offset of each epoch, with the event that shows it: from leader-epoch-checkpoint, and from batches of two
-    epochs in one answer.
+    """Return the first offset of each epoch, with the event that shows it: from leader-epoch-checkpoint, and from answers with
+    batches of two epochs.
 
-    The first line of the file tells it only at offset 0: else the log may begin inside the epoch, after a snapshot.
+    The first line of the file counts only at offset 0. Otherwise the log may begin inside the epoch, after a snapshot.
     """
     found: dict[int, tuple[int, int]] = {}
     for stored in story.words_of_all(story.stored_epochs):
@@ -57,7 +57,7 @@ def high_watermark_lies_in_its_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-HW-01", QuorumStory, "described", "fetched")
 def high_watermark_is_known_after_the_epochs_start(story: QuorumStory) -> Iterator[Claim]:
-    """The same, of every leader."""
+    """Judges the same for every leader."""
     yield from excuses(story, story.derive(watermarks), "every-epoch")
     yield from _above_the_epochs_start(story, "every-epoch")
 
@@ -66,7 +66,7 @@ def high_watermark_is_known_after_the_epochs_start(story: QuorumStory) -> Iterat
 
 
 def _in_order(story: QuorumStory, case: str) -> Iterator[Finding]:
-    """Yield a finding for each window of the log in an answer: its epochs never fall, and none is above the leader's."""
+    """Yield a finding for the batches in each answer: their epochs never decrease, and none is later than the leader's."""
     shown: set[tuple[object, ...]] = set()
     for one in story.words_of_all(story.fetched):
         what = (one.node, one.known.leader_epoch, one.batches)
@@ -86,7 +86,7 @@ def epochs_of_batches_never_fall(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-14", QuorumStory, "fetched")
 def committed_epochs_stay_in_order(story: QuorumStory) -> Iterator[Claim]:
-    """The same, and behind a committed batch no answer has a committed one of an older epoch later on."""
+    """Judges the same, and also that no committed batch follows a committed batch of a later epoch."""
     for case in ("order", "committed"):
         yield from excuses(story, story.fetched, case)
     yield from _in_order(story, "order")
@@ -117,7 +117,8 @@ def _behind_older(one: MetadataFetch, batch: MetadataBatch, committed: Mapping[M
 
 @story_judge("KIP595-FETCH-04", QuorumStory, "fetched")
 def divergence_is_as_the_log_has_it(story: QuorumStory) -> Iterator[Claim]:
-    """A fetch diverges exactly where the leader's log ends its epoch before, and gets no records then."""
+    """A fetch diverges exactly if the leader's log ends the fetch's last epoch before the fetch offset, and it then gets no
+    records."""
     case = "every-fetch"
     yield from excuses(story, story.fetched, case, alone=True)
     files = story.own_words(story.stored_epochs)
@@ -132,14 +133,14 @@ def divergence_is_as_the_log_has_it(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _is_leaders(stored: StoredEpochs, fetched: MetadataFetch) -> bool:
-    """True if a file was read from the leader that answered, in its epoch: the epochs before it do not change any more."""
+    """True if leader-epoch-checkpoint was read from the leader that answered, in its epoch: earlier epochs no longer change."""
     newest = stored.starts[-1][0] if stored.starts else -1
     return (stored.node, newest) == (fetched.node, fetched.known.leader_epoch)
 
 
 def _allowed(fetched: MetadataFetch, starts: Sequence[tuple[int, int]]) -> tuple[EpochAndOffset | None, ...]:
-    """Return the diverging epoch that a fetch must get, None for none; empty if that is unknown, since the log may begin with a
-    snapshot, or ends in the fetcher's epoch."""
+    """Return the diverging epoch that a fetch must get, or None. Empty if it is unknown, since the log may begin with a snapshot
+    or end in the fetcher's epoch."""
     place = bisect_right([epoch for epoch, _ in starts], fetched.last_epoch) - 1
     if not 0 <= place < len(starts) - 1:
         return ()
@@ -149,7 +150,7 @@ def _allowed(fetched: MetadataFetch, starts: Sequence[tuple[int, int]]) -> tuple
 
 
 def _lies_before(diverging: EpochAndOffset | None, fetched: MetadataFetch) -> bool:
-    """True if a diverging epoch is one that the fetcher can truncate to."""
+    """True if the fetcher can truncate to the diverging epoch."""
     if diverging is None:
         return True
     fits = diverging.epoch <= fetched.last_epoch

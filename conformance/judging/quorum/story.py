@@ -1,4 +1,5 @@
-"""The story of the metadata quorum: what controllers said of leader, epoch, votes and log, and what their disks hold."""
+"""The story of the metadata quorum: what controllers answered about leader, epoch, votes and log, and the files on their
+disks."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +30,9 @@ E = TypeVar("E", bound=Exchange)
 
 
 class QuorumStory(Story):
-    """The quorum; the lists are in the order of the answers.
+    """The metadata quorum; the lists are in the order of the answers.
 
-    It ends when a controller loses its quorum-state: from then on a voter may vote twice in an epoch.
+    The story ends when a controller loses its quorum-state: from then on a voter may vote twice in an epoch.
     """
 
     kind: ClassVar[Kind] = "quorum"
@@ -67,7 +68,7 @@ class QuorumStory(Story):
 
     @property
     def is_scripted(self) -> bool:
-        """True if the kit plays voters, which may say anything."""
+        """True if the kit plays voters, whose answers are arbitrary."""
         return bool(self.peer_requests)
 
     @property
@@ -76,7 +77,7 @@ class QuorumStory(Story):
 
     @cached_property
     def disk_lost(self) -> int:
-        """The first event at which a fault cost a controller records of the metadata log or more; NEVER if none did."""
+        """The first event at which a fault removed records of the metadata log, or more, from a controller; NEVER if none did."""
         controllers = self.timeline.controller_names
         return min(
             (
@@ -89,21 +90,21 @@ class QuorumStory(Story):
 
     @cached_property
     def forged_since(self) -> int:
-        """The first request that the kit sent under the id of a voter and that was not refused; NEVER if there is none."""
+        """The first request that the kit sent under a voter's id and that was not refused; NEVER without one."""
         ids = {self.timeline.ids[name] for name in self.timeline.controller_names}
         ids |= {voter.replica_id for one in self.described for voter in one.said.current_voters}
         return min((one.asked for one in self.forged if one.sender in ids), default=NEVER)
 
     def own_words(self, facts: Sequence[E]) -> list[E]:
-        """Return the facts by which a node can be judged alone: those from before a controller lost its disk."""
+        """Return the facts by which one node can be judged alone: those before a controller lost its disk."""
         return [one for one in facts if one.event < self.disk_lost] if self.has_several_voters else []
 
     def words_of_all(self, facts: Sequence[E]) -> list[E]:
-        """Return the facts by which nodes can be compared: those from before a forged request, if the kit plays no voter."""
+        """Return the facts by which nodes can be compared: those before a forged request, if the kit plays no voter."""
         return [] if self.is_scripted else [one for one in self.own_words(facts) if one.event < self.forged_since]
 
     def left_out_of(self, facts: Sequence[Exchange], *, alone: bool = False) -> Iterator[Evidence]:
-        """Yield why facts cannot be compared, once for each reason; if `alone`, why nodes cannot be judged alone."""
+        """Yield once each reason why facts cannot be compared or, if `alone`, why one node cannot be judged alone."""
         last = max((one.event for one in facts), default=-1)
         if self.has_several_voters and (self.left_out or last >= self.disk_lost):
             yield CONTROLLER_DISK_LOST
@@ -116,8 +117,8 @@ class QuorumStory(Story):
 
     @cached_property
     def changed_by(self) -> ChangedBy:
-        """The faults that hit controllers or their links, and from which a change followed: a leader of a later epoch, or a new
-        process of a controller."""
+        """The faults that hit controllers or their links and caused a change: a leader of a later epoch, or a new process of a
+        controller."""
         return changed_by(self.timeline, sorted([*self._leader_changes(), *self._new_processes()]))
 
     def _leader_changes(self) -> Iterator[Change]:
@@ -142,13 +143,13 @@ class QuorumStory(Story):
 
 
 def costs_records(effects: Effects) -> bool:
-    """True if the fault loses records of the metadata log, alone or with those of every partition."""
+    """True if the fault loses records of the metadata log, alone or together with those of every partition."""
     return "log-dir" in effects.disk or (effects.every_partition and not LOG_LOSSES.isdisjoint(effects.disk))
 
 
 def in_real_time(facts: Sequence[E]) -> Iterator[tuple[E, list[E]]]:
-    """Yield each fact in the order of the requests, with the facts that were answered since the one before, and before it was
-    asked."""
+    """Yield each fact, in the order of the requests, with the facts that were answered since the previous one and before its
+    request."""
     answered, place = sorted(facts, key=by_event), 0
     for one in sorted(facts, key=by_asked):
         later = bisect_left(answered, one.asked, lo=place, key=by_event)

@@ -1,4 +1,4 @@
-"""Votes: one vote and one leader for each node and epoch (INV-03, QS-04), and votes that are kept (VOTE-04)."""
+"""Votes: each node has one vote and one leader per epoch (INV-03, QS-04), and keeps its vote (VOTE-04)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from conformance.judging.quorum.story import QuorumStory, by_node, excuses, in_r
 
 
 class Ballot(Exchange, frozen=True, gc=False):
-    """A vote that a node gave in an epoch, by its answer or its quorum-state."""
+    """A vote of a node in an epoch, from its answer or its quorum-state."""
 
     source: str
     epoch: int
@@ -21,14 +21,14 @@ class Ballot(Exchange, frozen=True, gc=False):
 
 
 def ballots(story: QuorumStory) -> list[Ballot]:
-    """Return the votes that nodes gave. A pre-vote is none."""
+    """Return the votes of all nodes. A pre-vote does not count."""
     stored = [Ballot(*exchange_of(one), STORED, one.epoch, one.voted) for one in story.states if one.voted >= 0]
     granted = [one for one in story.votes if one.granted and not one.pre_vote]
     return [*stored, *(Ballot(*exchange_of(one), "vote", one.epoch, one.candidate) for one in granted)]
 
 
 def _same_vote(cast: Iterable[Ballot], case: str) -> Iterator[Finding]:
-    """Yield a finding for each further process and source that shows a node's vote of an epoch."""
+    """Yield a finding each time another process or another source shows a node's vote in an epoch."""
     first: dict[int, Ballot] = {}
     shown: set[tuple[object, ...]] = set()
     for one in cast:
@@ -41,7 +41,7 @@ def _same_vote(cast: Iterable[Ballot], case: str) -> Iterator[Finding]:
 
 @story_judge("KIP595-INV-03", QuorumStory, "known", "votes", "states")
 def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
-    """No node votes for two candidates in an epoch, or knows two leaders of it."""
+    """No node votes for two candidates in an epoch, or names two leaders of it."""
     yield from excuses(story, story.derive(ballots), "vote", alone=True)
     yield from excuses(story, story.known, "leader", alone=True)
     for cast in by_node(story.own_words(story.derive(ballots))).values():
@@ -52,7 +52,7 @@ def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-QS-04", QuorumStory, "states")
 def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
-    """No quorum-state names another leader or vote of an epoch than it did before."""
+    """No quorum-state has another leader or vote for an epoch than it had before."""
     case = "leader-and-vote"
     yield from excuses(story, story.states, case, alone=True)
     stored = [one for one in story.own_words(story.derive(ballots)) if one.source == STORED]
@@ -64,7 +64,7 @@ def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-VOTE-04", QuorumStory, "votes")
 def votes_are_kept(story: QuorumStory) -> Iterator[Claim]:
-    """Once a node granted its vote of an epoch, it refuses other candidates, and grants the vote to the same one again."""
+    """A node that granted its vote in an epoch refuses other candidates, and grants the vote again to the same one."""
     case = "every-vote"
     yield from excuses(story, story.votes, case, alone=True)
     for votes in by_node(story.own_words([one for one in story.votes if not one.pre_vote])).values():
@@ -79,8 +79,8 @@ def votes_are_kept(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _is_kept(first: VoteResult, one: VoteResult) -> bool | None:
-    """Return whether a vote was kept; None if the same candidate, with an older log or in an epoch with a leader or a later
-    one, need not get it again."""
+    """Return whether a vote was kept. None if the same candidate need not get it again: its log is older, or there is a leader or
+    a later epoch."""
     if one.candidate != first.candidate:
         return not one.granted
     free = one.known.leader_id < 0 and one.known.leader_epoch == one.epoch and one.last >= first.last

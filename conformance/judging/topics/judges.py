@@ -29,7 +29,7 @@ T = TypeVar("T", TopicSeen, Described)
 MESSAGE_TOO_LARGE = 10
 LIMIT = "max.message.bytes"
 OVERHEAD = 600
-"""An upper bound, in bytes, of the overhead of a batch with one record."""
+"""An upper bound for the overhead of a batch with one record, in bytes."""
 
 
 # --- GEN-01
@@ -37,7 +37,7 @@ OVERHEAD = 600
 
 @story_judge("GEN-01", ResourceStory)
 def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
-    """No broker describes a state afterwards that only a refused request could have caused (GEN-01)."""
+    """No broker later describes a state that only a refused request could have caused (GEN-01)."""
     for refused in story.refusals():
         if refused.kind in ("create", "grow"):
             for seen in _later(story.seen, refused):
@@ -70,7 +70,7 @@ def _claims(refused: ResourceChange, possible: list[ResourceChange], look: Look)
 
 
 def excuse(change: ResourceChange, case: str) -> Excuse:
-    """Return an excuse with the reason why the outcome of a change is open."""
+    """Return an excuse, with the reason why the outcome of a change is open."""
     assert change.left_open is not None
     return Excuse(change.left_open, case)
 
@@ -124,7 +124,7 @@ def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
 
 @story_judge("GEN-19", ResourceStory)
 def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Claim]:
-    """At rest every broker concerned describes the value that was acknowledged last, and applies it (GEN-19)."""
+    """At rest every broker concerned describes the last acknowledged value, and applies it (GEN-19)."""
     for claim in _described_and_in_force(story):
         in_vain = isinstance(claim, Finding) and not claim.held and not story.timeline.saw_the_wait
         yield Excuse(LOOKED_TOO_RARELY, claim.case) if in_vain else claim
@@ -149,7 +149,7 @@ def _described_and_in_force(story: ResourceStory) -> Iterator[Claim]:
 def _finding_or_excuse(
     rivals: list[ResourceChange], finding: Finding, explains: Callable[[ResourceChange], bool]
 ) -> Iterator[Claim]:
-    """Yield the finding, unless a request of open outcome explains it: then it is excused."""
+    """Yield the finding, or an excuse if a request of open outcome explains it."""
     explanation = next(filter(explains, rivals), None)
     if not rivals or (explanation is None and not finding.held):
         yield finding
@@ -221,7 +221,7 @@ def _may_be_in_force(appended: TopicProduce, rival: ResourceChange) -> bool:
 
 
 def _is_limited(limit: str | None, appended: TopicProduce) -> bool | None:
-    """True if a Produce was answered as the size limit demands; None if its size or its error leaves that open."""
+    """True if the answer to a Produce fits the size limit; None if the size or error leaves this open."""
     most = int(limit or 0)
     too_large = appended.payload > most
     if not most or appended.error not in (NONE, MESSAGE_TOO_LARGE):

@@ -1,5 +1,4 @@
-"""The story of each resource that a history administers: the changes that were requested, their outcomes, and what brokers
-describe.
+"""The story of each resource that a history administers: the requested changes, their outcomes, and the brokers' descriptions.
 
 A resource is a topic, one broker, all brokers (their cluster default) or a consumer group.
 """
@@ -49,8 +48,8 @@ class ResourceStory(Story):
     def _with_outcome(self, change: ResourceChange) -> ResourceChange:
         """Return the change with its outcome.
 
-        A refusal is open if a fault may have lost the answer to a first copy of the request, which took effect. Without such a
-        fault, or if the topic was known to be as the refusal says, it is definite.
+        A refusal leaves the outcome open if a fault may have lost the answer to a first copy of the request, which took effect.
+        Without such a fault, or if the topic was already known to be in the state that the refusal reports, it is definite.
         """
         before = self._partitions_before(change.asked)
         explained: dict[int, bool] = {
@@ -64,9 +63,7 @@ class ResourceStory(Story):
         return msgspec.structs.replace(change, outcome="open", left_open=SENT_TWICE)
 
     def _partitions_before(self, event: int) -> int | None:
-        """Return the number of partitions of a topic, 0 for no topic; None if a request of open outcome leaves it
-        unknown.
-        """
+        """Return the number of partitions of a topic, 0 without a topic; None if a request of open outcome leaves it unknown."""
         count = 0
         for change in self.possible_changes(event):
             if change.outcome == "open" and change.kind != "configure":
@@ -96,9 +93,9 @@ class ResourceStory(Story):
     # --- configuration
 
     def acknowledged_changes(self, asked: int) -> dict[str, ResourceChange]:
-        """Return the change of each key that was acknowledged last.
+        """Return the last acknowledged change of each key.
 
-        The creation of a topic is the change of each key that an earlier topic of its name had, too.
+        The creation of a topic also changes each key that an earlier topic of its name had.
         """
         found: dict[str, ResourceChange] = {}
         former: set[str] = set()
@@ -118,7 +115,7 @@ class ResourceStory(Story):
     def described_before(self, change: ResourceChange, answer: Described, key: str) -> str | None:
         """Return the value of a key as the process that answers described it last before a change.
 
-        None if it did not, or if another change may have taken effect since.
+        It is None if there is no such description, or if another change may have taken effect since.
         """
         others = [
             one
@@ -133,10 +130,10 @@ class ResourceStory(Story):
     # --- topics of one name
 
     def may_show(self, answer: TopicSeen | Described) -> list[ResourceChange]:
-        """Return the changes that a broker's answer may show. Changes that ended before the creation of the topic that the
-        broker knew do not count.
+        """Return the changes that a broker's answer may show. Changes that ended before the creation of the topic that the broker
+        knew do not count.
 
-        A broker knows a topic once it has answered the topic's id. A request of open outcome may take effect at any time.
+        A broker knows a topic once it has answered with the topic's id. A request of open outcome may take effect at any time.
         """
         known = self._known_creation(answer)
         return [
@@ -147,14 +144,14 @@ class ResourceStory(Story):
         ]
 
     def _known_creation(self, answer: TopicSeen | Described) -> ResourceChange | None:
-        """Return the creation of the latest topic of that name whose id the broker had answered; None for none."""
+        """Return the creation of the latest topic of that name whose id the broker had answered with; None without one."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
         return next((change for change in created if change.topic_id in ids - {None}), None)
 
     def is_accounted_for(self, seen: TopicSeen, refused: ResourceChange) -> bool:
-        """True if the answer shows the topic of an acknowledged creation, or existed before the refused request.
+        """True if the answer shows the topic of an acknowledged creation, or one that existed before the refused request.
 
         A creation in a version whose answer has no topic id accounts for any topic.
         """
@@ -163,8 +160,8 @@ class ResourceStory(Story):
         return seen.topic_id is None or None in created or seen.topic_id in earlier | created
 
     def is_at_rest(self, asked: int) -> bool:
-        """True if every fault was healed before, and all brokers described the acknowledged changes, or the bound for
-        that had passed."""
+        """True if every fault was healed before, and all brokers described the acknowledged changes or the bound for that had
+        passed."""
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 
 

@@ -35,7 +35,7 @@ def _difference(now: Mapping[str, float], before: Mapping[str, float]) -> dict[s
 
 
 class ClusterMeter:
-    """A meter of clusters' CPU seconds, by cause. What a process uses between the last look and its end is not counted."""
+    """A meter of clusters' CPU seconds, by cause. It misses the time of a process between the last look and its end."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
