@@ -30,7 +30,7 @@ ChangeKind = Literal["added", "removed", "changed", "unchanged"]
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """One row in two columns, or in two runs of a column: `before` and `after` are verdicts, empty without a cell.
 
-    `worse` is true if the row is violated and was not, or is flaky and was neither.
+    `worse` is true if the row is broken, was not, and had been judged before.
     """
 
     requirement: str

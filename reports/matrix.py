@@ -13,13 +13,12 @@ from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.rows import family_of
 from conformance.judging import patch_releases
 from conformance.judging.intake import ColumnFacts, Intake, Quarantine
+from conformance.judging.news import MATRIX_SCHEMA
 from conformance.judging.patch_releases import LOWEST, PatchComparison
 from conformance.judging.pooling import Attempts, RowChecks, cell_of
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
 from history.shards import FaultCount
 from reports.rule_changes import RuleChange, rule_changes
-
-SCHEMA = 1
 
 WAYS = 500
 """The most ways of breaking a cell that are compared with known deviations; a cell with more counts as unknown."""
@@ -167,7 +166,7 @@ def build_matrix(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviation
     cells = [_reported_cell(row, column, evidence, deviations) for column in intake.columns for row in catalogue]
     stale = [entry for cell in cells for entry in _stale_deviations(cell, intake, deviations)]
     return Matrix(
-        schema=SCHEMA,
+        schema=MATRIX_SCHEMA,
         kafka_versions=[column.kafka_version for column in intake.columns],
         cells=cells,
         columns=[_column_report(column, intake, cells) for column in intake.columns],

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import msgspec
 
-from conformance.judging.verdicts import Verdict
+from conformance.judging.news import MATRIX_SCHEMA, JudgedCell
 from history.command import COMMAND
 from reports.errors import ReportError
 from reports.insights import Insights
-from reports.matrix import SCHEMA, Matrix
+from reports.matrix import Matrix
 
 INSIGHTS = "insights.json"
 
@@ -24,10 +24,9 @@ class ComparedViolation(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class ComparedCell(msgspec.Struct, frozen=True):
-    requirement: str
-    kafka_version: str
-    verdict: Verdict
+class ComparedCell(JudgedCell, frozen=True, kw_only=True):
+    """A cell, and the reason for its verdict."""
+
     reason: str = ""
     shown: list[ComparedViolation] = []
 
@@ -118,9 +117,9 @@ _Matrix = TypeVar("_Matrix", ComparedMatrix, Matrix)
 
 
 def _require_our_schema(found: _Matrix, path: Path) -> _Matrix:
-    if found.schema != SCHEMA:
+    if found.schema != MATRIX_SCHEMA:
         raise ReportError(
-            f"{str(path)!r} is of schema {found.schema}, this kit reads {SCHEMA}: use the kit that wrote it, "
+            f"{str(path)!r} is of schema {found.schema}, this kit reads {MATRIX_SCHEMA}: use the kit that wrote it, "
             "or merge its shards again."
         )
     return found

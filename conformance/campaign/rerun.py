@@ -61,7 +61,7 @@ def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()
         if cell.verdict == "violated"
         and (not globs or any(fnmatchcase(cell.requirement, glob) for glob in globs))
         and (not labels or cell.kafka_version in labels)
-        for case in cell.violated_cases
+        for case in cell.broken_cases
     )
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from conformance.campaign.column_runs import Runner, given_by_environment, log_of, tail_of_log
-from conformance.campaign.outcome import code_of
+from conformance.campaign.outcome import code_of, is_partial
 from conformance.campaign.plan import (
     BISECT,
     PLAN,
@@ -24,6 +24,8 @@ from conformance.campaign.plan import (
 )
 from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
 from conformance.campaign.watching import watching
+from conformance.catalogue import shipped_rows
+from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
@@ -186,9 +188,9 @@ def _run_matrix(asked: MatrixOptions, means: Means) -> int:
             f"interrupted; {len(plan.columns_left)} of {len(plan.columns)} columns are left. "
             "The same command continues with them."
         )
-        _merge_and_conclude(asked.out, plan, asked.deviations, means.merge)
+        _merge_and_conclude(asked, plan, asked.deviations, means.merge)
         return EXIT_INTERRUPTED
-    return _merge_and_conclude(asked.out, plan, _archive_options(asked), means.merge)
+    return _merge_and_conclude(asked, plan, _archive_options(asked), means.merge)
 
 
 def _columns_to_plan(asked: MatrixOptions, *, again: bool) -> tuple[list[ColumnRun], Sequence[str]]:
@@ -227,7 +229,7 @@ def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
     say_bad_ends(out, plan)
     merged = means.merge(out, [*_archive_options(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
     print_progress("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
-    return code_of(out, plan.columns, known) or merged
+    return code_of(out, plan.columns, known, _known_deviations(asked)) or merged
 
 
 def _split_requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -297,14 +299,19 @@ def _check_baseline(baseline: Path) -> Path:
     return baseline
 
 
-def _merge_and_conclude(out: Path, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
+def _merge_and_conclude(asked: MatrixOptions, plan: Plan, archived: Sequence[str], merge: Merge) -> int:
     """Merge all shards, whatever the columns' exit codes; return the exit code of the whole command."""
+    out, is_whole = asked.out, not is_partial(plan.options, plan.environment)
     say_bad_ends(out, plan)
     options = [*archived, *(["--baseline", str(out / COPY)] if plan.baseline else [])]
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
     _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
-    return code_of(out, plan.columns, _baseline_in(out, plan)) or merged
+    return code_of(out, plan.columns, _baseline_in(out, plan), _known_deviations(asked), is_whole=is_whole) or merged
+
+
+def _known_deviations(asked: MatrixOptions) -> list[Deviation]:
+    return load_deviations(shipped_rows(), *map(Path, asked.deviations[1::2]))
 
 
 def _say_each(lines: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.profiles import MINUTES
 from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by, own_checks
 from conformance.judging import patch_releases
+from conformance.judging.news import ColumnNews, explained_cases
 from conformance.judging.pooling import judge_shards, verdict_lines
 from conformance.judging.verdicts import Cell
-from conformance.running.baseline import Baseline, new_violations, read_baseline
+from conformance.running.baseline import Baseline, news_lines, news_since, profiles_of, read_baseline
 from conformance.running.check_run import CheckRun
 from conformance.running.columns import Overrides, WantedColumn, wanted_columns
 from conformance.running.evidence.folder import Schedule
@@ -58,7 +59,7 @@ from fixtures.runs import Run, kept_of, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
 from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST, exit_code_of
-from history.shards import read_shards
+from history.shards import Shard, read_shards
 from protocol.errors import KitError
 
 ALL_MACHINES = "all"
@@ -86,7 +87,8 @@ class ConformanceSession:
     def begin(cls, config: pytest.Config) -> ConformanceSession:
         """Read the settings, sweep what dead runs left behind, and obtain the images. Ends pytest with 2 or 3 on failure."""
         settings, wanted = _read_settings(config)
-        settings = msgspec.structs.replace(settings, whole=_is_whole(config))
+        is_filtered = bool(config.getoption("keyword", "") or config.getoption("markexpr", ""))
+        settings = msgspec.structs.replace(settings, whole=_is_whole(config), is_filtered=is_filtered)
         try:
             return cls._begin(settings, wanted)
         except WrongUse as error:
@@ -229,11 +231,13 @@ class ConformanceSession:
         reached_lines = (
             [] if self._replay is not None else statistics_lines(totals_by_check(shards, self.run.id), every_check())
         )
+        news = self._news(shards)
         left = unfinished_lines(shards, every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
             *reach_lines(self.settings.out_dir),
             *verdict_lines(self._cells),
+            *news_lines(news, self._known),
             *spent_lines(shards),
             *([] if self._replay is not None else off_lines(shards, _estimates(), shipped_costs())),
             *left,
@@ -241,7 +245,13 @@ class ConformanceSession:
         ]
         if hung:
             exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        return exit_code(exitstatus, self._cells, self._known)
+        return exit_code(exitstatus, self._cells, news)
+
+    def _news(self, shards: Sequence[Shard]) -> dict[str, ColumnNews]:
+        deviations = load_deviations(shipped_rows(), *map(Path, self.settings.deviations)) if self._known.cells else []
+        is_whole = self.settings.is_whole_profile and not self.settings.is_filtered
+        profiles = profiles_of(shards) if is_whole else []
+        return news_since(self._known, self._cells, explained_cases(shards, deviations), profiles)
 
     def summary(self) -> list[str]:
         """Return the end of the terminal output:
@@ -307,14 +317,17 @@ def _workers_of(config: pytest.Config) -> int:
     return workers() if asked in ("auto", "logical") else max(1, int(asked or 1))
 
 
-def exit_code(exitstatus: int, cells: Sequence[Cell], known: Baseline) -> int:
-    """Combine pytest's exit code and the verdicts: 130, 2, 1, 3 or 0 (README, exit codes)."""
+def exit_code(exitstatus: int, cells: Sequence[Cell], news: Mapping[str, ColumnNews]) -> int:
+    """Combine pytest's exit code, the verdicts and the columns' news: 130, 2, 1, 3 or 0 (README, exit codes)."""
     verdicts = {cell.verdict for cell in cells}
     return exit_code_of(
         interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
         wrong_use=exitstatus in WRONG_USE_OF_PYTEST,
-        violated=bool(new_violations(cells, known)),
-        troubled=exitstatus == pytest.ExitCode.INTERNAL_ERROR or "error" in verdicts or "satisfied" not in verdicts,
+        violated=any(found.new for found in news.values()),
+        troubled=exitstatus == pytest.ExitCode.INTERNAL_ERROR
+        or "error" in verdicts
+        or "satisfied" not in verdicts
+        or any(found.too_little for found in news.values()),
     )
 
 

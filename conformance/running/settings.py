@@ -52,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     whole: bool = True
     """True if the whole profile runs, not named files or checks."""
+    is_filtered: bool = False
+    """True if pytest's -k or -m leaves out checks."""
     began: float = 0.0
     """The time when the run began, in seconds since the epoch; 0 if it begins with its first check."""
     selections: dict[str, list[str]] = {}

@@ -12,14 +12,14 @@ from conformance.judging.verdicts import Verdict
 from history.exit_codes import exit_code_of
 from reports.commands.options import HELP, Form, form, matrix_file, matrix_options, print_json
 from reports.differences import (
-    BROKEN,
-    FIRST_JUDGED,
+    TURN_WORDS,
     TURNS,
     ChangedRow,
     ColumnDifference,
     Turn,
     between_columns,
     between_matrices,
+    turn_counts,
 )
 from reports.matrix_file import read_compared
 from reports.texts.wording import GLYPHS, replace_controls
@@ -29,7 +29,11 @@ from reports.texts.wording import GLYPHS, replace_controls
 @click.argument("old")
 @click.argument("new")
 @matrix_options
-@click.option("--fail-on-worse", is_flag=True, help="end with 1 if a row is violated or flaky now and was not")
+@click.option(
+    "--fail-on-worse",
+    is_flag=True,
+    help="end with 1 if a row is newly violated or flaky, else with 3 if the new column has trouble or too few rows",
+)
 @form
 def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool, form: Form) -> int:
     """Changes between two columns of a matrix, or between two matrices: OLD and NEW are columns, or files matrix.json."""
@@ -42,7 +46,8 @@ def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool
     else:
         sys.stdout.writelines(f"{line}\n" for line in summary_lines(differences))
     return exit_code_of(
-        violated=fail_on_worse and any(moved.change.worse for each in differences for moved in each.moved)
+        violated=fail_on_worse and any(moved.change.worse for each in differences for moved in each.moved),
+        troubled=fail_on_worse and any(each.trouble for each in differences),
     )
 
 
@@ -53,6 +58,7 @@ def changes_of(difference: ColumnDifference) -> dict[str, object]:
         "old": difference.old,
         "new": difference.new,
         "unchanged": difference.unchanged,
+        "trouble": difference.trouble,
         **{turn: [_change_as_json(each) for each in difference.turned_rows(turn)] for turn in TURNS},
     }
 
@@ -73,22 +79,22 @@ def summary_lines(differences: Sequence[ColumnDifference]) -> Iterator[str]:
         if place:
             yield ""
         between = replace_controls(each.old if each.old == each.new else f"{each.old} -> {each.new}")
-        counts = [f"{len(each.turned_rows(turn))} {turn}" for turn in TURNS]
-        yield f"{between}: {', '.join(counts)}, {each.unchanged} unchanged"
+        counts = {turn: len(each.turned_rows(turn)) for turn in TURNS}
+        yield f"{between}: {turn_counts(counts)}, {each.unchanged} unchanged"
+        yield from (f"  {replace_controls(reason)}" for reason in each.trouble)
         for turn in TURNS:
             yield from _turn_lines(turn, each.turned_rows(turn))
 
 
 def _turn_lines(turn: Turn, moved: Sequence[ChangedRow]) -> Iterator[str]:
     if moved:
-        yield from ("", f"{turn} (not decided before)" if turn == "new" else turn)
+        yield from ("", TURN_WORDS.get(turn, turn))
     groups: dict[tuple[str, str], list[ChangedRow]] = {}
     for each in moved:
         groups.setdefault((each.change.before, each.change.after), []).append(each)
     for group in groups.values():
         change = group[0].change
-        first = " (judged for the first time)" if change.before == FIRST_JUDGED and change.after in BROKEN else ""
-        yield f"  {_verdict_or_none(change.before)} -> {_verdict_or_none(change.after)}{first}"
+        yield f"  {_verdict_or_none(change.before)} -> {_verdict_or_none(change.after)}"
         for each in group:
             yield f"    {each.change.requirement}  {_row_title(each.change.requirement)}"
             if each.reason:

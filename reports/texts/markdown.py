@@ -7,7 +7,7 @@ from itertools import groupby
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.verdicts import VERDICTS
 from history.command import COMMAND
-from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, column_pairs
+from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, between_matrices, column_pairs, turn_counts
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import ComparedMatrix, compared_matrix
 from reports.rule_changes import with_observations
@@ -98,8 +98,9 @@ def _change_lines(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Itera
         return
     differences = between_matrices(baseline, compared_matrix(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
-    yield f"### Since the baseline: {', '.join(f'{len(found[turn])} {turn}' for turn in TURNS)}"
-    listed = [line for turn in TURNS[:3] for line in _changed_rows(matrix, turn, found[turn])]
+    yield f"### Since the baseline: {turn_counts({turn: len(found[turn]) for turn in TURNS})}"
+    yield from (f"\n> **Note:** {_escape(f'{each.new}: {reason}')}" for each in differences for reason in each.trouble)
+    listed = [line for turn in TURNS[:-1] for line in _changed_rows(matrix, turn, found[turn])]
     if listed:
         yield from ("", _as_row(["", "Row", "Kafka", "Before", "Now"]), _as_row(["---"] * 5), *listed[:shown])
     if len(listed) > shown:
@@ -114,7 +115,7 @@ def _changed_rows(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDiffer
     for (row, before, after), labels in groups.items():
         yield _as_row(
             [
-                turn,
+                turn.replace("_", " "),
                 _escape(row),
                 _escape(spans(labels, matrix.kafka_versions)),
                 before or "(no cell)",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.judging.news import BROKEN, JudgedCase, KnownDeviation
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import BROKEN, MENDED, ChangedRow, compare_verdicts, is_mended
+from reports.differences import MENDED, between_columns, compare_verdicts, is_mended
+from reports.matrix_file import ComparedCell, ComparedMatrix
 
 ROWS = [f"KIP320-FETCH-{number:02}" for number in range(12)]
 COLUMN = st.permutations(ROWS).flatmap(
@@ -55,7 +59,7 @@ def test_a_row_that_breaks_is_for_the_worse_wherever_it_came_from(column: Column
     [change] = [
         one for one in compare_verdicts(column | {row: before}, column | {row: "violated"}) if one.requirement == row
     ]
-    assert change.worse == (before not in ("violated", "inapplicable"))
+    assert change.worse == (before not in ("violated", "inapplicable", "untested"))
 
 
 @pytest.mark.parametrize(
@@ -66,17 +70,41 @@ def test_a_row_that_breaks_is_for_the_worse_wherever_it_came_from(column: Column
         ("flaky", "violated", "worse"),
         ("inconclusive", "violated", "new"),
         ("not-run", "flaky", "new"),
-        ("inapplicable", "violated", "other"),
+        ("inapplicable", "violated", "first_judged"),
+        ("untested", "violated", "first_judged"),
+        ("violated", "flaky", "other"),
         ("violated", "satisfied", "better"),
         ("violated", "inconclusive", "other"),
         ("satisfied", "inconclusive", "other"),
     ],
 )
 def test_only_what_was_right_before_gets_worse(before: Verdict, after: Verdict, turn: str) -> None:
-    [change] = compare_verdicts({ROWS[0]: before}, {ROWS[0]: after})
-    assert ChangedRow(change=change, reason="").turn == turn
+    [moved] = between_columns(compared(old=cell("old", before), new=cell("new", after)), "old", "new").moved
+    assert moved.turn == turn
 
 
-def test_a_broken_row_without_a_cell_before_is_new() -> None:
-    [change] = compare_verdicts({}, {ROWS[0]: "violated"})
-    assert ChangedRow(change=change, reason="").turn == "new"
+def test_a_broken_row_without_a_cell_before_is_judged_for_the_first_time() -> None:
+    [moved] = between_columns(compared(old=[], new=cell("new", "violated")), "old", "new").moved
+    assert moved.turn == "first_judged"
+
+
+def test_a_known_deviation_is_told_as_one() -> None:
+    known = [KnownDeviation(["a"])]
+    after = cell("new", "violated", cases={"a": JudgedCase(violated=1)}, known=known)
+    [moved] = between_columns(compared(old=cell("old", "satisfied"), new=after), "old", "new").moved
+    assert moved.turn == "known"
+
+
+def test_another_case_of_a_broken_row_is_for_the_worse() -> None:
+    old = cell("old", "violated", cases={"a": JudgedCase(violated=1), "b": JudgedCase()})
+    new = cell("new", "violated", cases={"a": JudgedCase(), "b": JudgedCase(violated=1)})
+    [moved] = between_columns(compared(old=old, new=new), "old", "new").moved
+    assert (moved.change.kind, moved.turn) == ("unchanged", "worse")
+
+
+def cell(column: str, verdict: Verdict, **facts: Any) -> list[ComparedCell]:
+    return [ComparedCell(requirement=ROWS[0], kafka_version=column, verdict=verdict, **facts)]
+
+
+def compared(**columns: list[ComparedCell]) -> ComparedMatrix:
+    return ComparedMatrix(schema=1, kafka_versions=[*columns], cells=[one for each in columns.values() for one in each])

@@ -40,7 +40,7 @@ def test_what_changed_between_two_columns() -> None:
         ("3.9.2", V, "broke", "changed", "satisfied", "flaky", True),
         ("3.9.2", V, "gone", "removed", "error", "", False),
         ("3.9.2", V, "mended", "changed", "violated", "satisfied", False),
-        ("3.9.2", V, "new", "added", "", "violated", True),
+        ("3.9.2", V, "new", "added", "", "violated", False),
         ("3.9.2", V, "same", "unchanged", "recorded", "recorded", False),
         ("3.9.2", V, "sinks", "changed", "flaky", "violated", True),
     ]

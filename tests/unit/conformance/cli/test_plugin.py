@@ -19,8 +19,9 @@ from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak, shortest_profile
 from conformance.core.topologies import adapt_topology
+from conformance.judging.news import judged_cell
 from conformance.judging.verdicts import Cell, Verdict
-from conformance.running.baseline import Baseline, BaselineCell
+from conformance.running.baseline import Baseline, news_since
 from conformance.running.evidence.folder import Schedule
 from conformance.running.planning.budget import PARTS, WHOLE_PARTS, cost_of
 from conformance.running.session import _count_parts, exit_code
@@ -341,17 +342,23 @@ def cells(*verdicts: Verdict) -> list[Cell]:
     ],
 )
 def test_what_was_judged_sets_the_code(status: int, verdicts: list[Verdict], code: int) -> None:
-    assert exit_code(status, cells(*verdicts), Baseline()) == code
+    assert code_with(Baseline(), status, *verdicts) == code
 
 
 def test_with_a_baseline_only_what_is_new_counts() -> None:
-    red = cells("satisfied", "violated")
-    known = BaselineCell(requirement=red[1].requirement, kafka_version="4.3.1", verdict="violated")
-    other = BaselineCell(requirement=red[0].requirement, kafka_version="4.3.1", verdict="violated")
-    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[known])) == 0
-    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[other])) == 1
-    was_fine = BaselineCell(requirement=known.requirement, kafka_version="4.3.1", verdict="satisfied")
-    assert exit_code(1, red, Baseline(kafka_versions=["4.3.1"], cells=[was_fine])) == 1
+    def code(*before: Verdict) -> int:
+        known = [judged_cell(cell, {}) for cell in cells(*before)]
+        return code_with(Baseline(kafka_versions=["4.3.1"], cells=known), 1, "satisfied", "violated")
+
+    assert code("satisfied", "violated") == 0
+    assert code("violated", "satisfied") == 1
+    assert code("satisfied", "inapplicable") == 0
+    assert code("satisfied", "inconclusive") == 1
+
+
+def code_with(baseline: Baseline, status: int, *verdicts: Verdict) -> int:
+    found = cells(*verdicts)
+    return exit_code(status, found, news_since(baseline, found, {}))
 
 
 def test_auto_takes_workers_from_cores_and_memory_before_the_session_begins(

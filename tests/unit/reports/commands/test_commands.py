@@ -66,14 +66,14 @@ def _called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 # diff
 
 
-def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_groups_rows_by_their_turn(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = _called(capsys, "diff", OLD, NEW, "--matrix", file)
     rows = len(shipped_rows())
     other = len([line for line in lines[lines.index("other") :] if line.startswith(("    KIP", "    GEN"))])
     assert code == 0
-    assert lines[0] == f"{OLD} -> {NEW}: 1 worse, 0 new, 1 better, {other} other, {rows - 2 - other} unchanged"
-    worse = lines[lines.index("worse") : lines.index("better")]
-    assert worse[1:4] == [
+    assert lines[0] == f"{OLD} -> {NEW}: 0 worse, 0 new, 1 known, 1 better, {other} other, {rows - 2 - other} unchanged"
+    known = lines[lines.index("known deviations") : lines.index("better")]
+    assert known[1:4] == [
         "  ✓ satisfied -> ✗ violated",
         f"    {ROW}  {shipped_rows()[ROW].title}",
         "        8 observations break the row; case consumer: was [31m answered NONE",
@@ -87,7 +87,8 @@ def test_diff_groups_rows_by_worse_better_and_other(file: Path, capsys: pytest.C
 
 
 def test_diff_fails_on_worse_only_when_asked_and_only_on_worse(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _called(capsys, "diff", OLD, NEW, "--matrix", file, "--fail-on-worse")[0] == 1
+    assert _called(capsys, "diff", NEW, OLD, "--matrix", file, "--fail-on-worse")[0] == 1
+    assert _called(capsys, "diff", OLD, NEW, "--matrix", file, "--fail-on-worse")[0] == 0
     assert _called(capsys, "diff", NEW, NEW, "--matrix", file, "--fail-on-worse")[0] == 0
     code, lines = _called(capsys, "diff", NEW, NEW, "--matrix", file)
     assert (code, lines) == (0, [f"{NEW}: 0 worse, 0 new, 0 better, 0 other, {len(shipped_rows())} unchanged"])
@@ -100,7 +101,8 @@ def test_diff_of_two_files_compares_the_columns_they_share(
     green = Pooled(cases=all_cases(NEW), checks=[checks(NEW)])
     later.write_bytes(encode_matrix(matrix(green, NEW, "4.4.0")))
     code, lines = _called(capsys, "diff", file, later, "--fail-on-worse")
-    assert code == 0
+    assert code == 3
+    assert "  too little was executed: 1 of the 3 rows that the baseline executed, the floor is 90%" in lines
     assert [line.split(":")[0] for line in lines if "unchanged" in line] == [NEW]
     assert "  ✗ violated -> ✓ satisfied" in lines
     assert cell(found, NEW).verdict == "violated"
