@@ -37,14 +37,17 @@ from conformance.judging.producers import answers as answers_to_producers
 from conformance.judging.producers import fencing, identities, outcomes, refusals
 from conformance.judging.producers import records as records_of_producers
 from conformance.judging.quorum import (
+    broker_views,
     high_watermark,
     leaders,
     log_epochs,
     log_leaders,
     log_matching,
+    lost_contact,
     members,
     served_log,
     votes,
+    writes,
 )
 from conformance.judging.timeline import Timeline
 from conformance.judging.topics import judges as administration
@@ -96,6 +99,9 @@ MODULES = (
     log_matching,
     log_leaders,
     log_epochs,
+    writes,
+    lost_contact,
+    broker_views,
     due,
 )
 """The modules whose judges make up `JUDGES`, in this order."""
