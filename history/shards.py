@@ -46,7 +46,11 @@ class ShardLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class Header(ShardLine, frozen=True, kw_only=True, tag="header"):
-    """`rows` holds the hash of each row that was in force; `checks` names the checks there are for each row."""
+    """`rows` holds the hash of each row that was in force; `checks` names the checks there are for each row.
+
+    `began` is when the run began (UTC), `host` where; `commit` is that of the kit, `(changed)` if its tree was; `job` is the
+    address of the job, `attempt` its attempt's number; `image_digest` is the image's in a registry. All of them may be missing.
+    """
 
     schema: int
     kit: str
@@ -58,6 +62,12 @@ class Header(ShardLine, frozen=True, kw_only=True, tag="header"):
     seed: int
     rows: dict[str, str]
     checks: dict[str, list[str]]
+    began: str = ""
+    host: str = ""
+    commit: str = ""
+    job: str = ""
+    attempt: int = 0
+    image_digest: str = ""
 
     @property
     def day(self) -> date | None:

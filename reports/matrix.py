@@ -17,7 +17,7 @@ from conformance.judging.news import MATRIX_SCHEMA
 from conformance.judging.patch_releases import LOWEST, PatchComparison
 from conformance.judging.pooling import Attempts, RowChecks, cell_of
 from conformance.judging.verdicts import CaseTally, Cell, Verdict
-from history.shards import FaultCount
+from history.shards import FaultCount, Header
 from reports.rule_changes import RuleChange, rule_changes
 
 WAYS = 500
@@ -106,6 +106,23 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.family}, {self.section}" if self.kip else self.section
 
 
+class RunOrigin(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """The origin of a run as the headers of its shards tell it; see `history.shards.Header`."""
+
+    run: str
+    began: str
+    host: str
+    commit: str
+    job: str
+    attempt: int
+    image_digest: str
+
+    @property
+    def link(self) -> str:
+        """The job's address, unless it is none that a page may link to."""
+        return self.job if self.job.startswith(("https://", "http://")) else ""
+
+
 class ColumnReport(msgspec.Struct, kw_only=True):
     """The facts of a column, and its known gaps."""
 
@@ -127,6 +144,7 @@ class ColumnReport(msgspec.Struct, kw_only=True):
     digest: str = ""
     selection: list[str] = []
     ended_early: list[str] = []
+    origins: list[RunOrigin] = []
 
 
 class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
@@ -336,7 +354,12 @@ def _column_report(column: ColumnFacts, intake: Intake, cells: Sequence[Reported
         digest=column.digest,
         selection=column.selection,
         ended_early=column.ended_early,
+        origins=sorted({_origin_of(header) for header in headers if header.began}),
     )
+
+
+def _origin_of(header: Header) -> RunOrigin:
+    return RunOrigin(**{name: getattr(header, name) for name in RunOrigin.__struct_fields__})
 
 
 def _is_feature(name: str) -> bool:

@@ -331,6 +331,8 @@ class Lab:
             seed=self.settings.seed,
             rows={row.id: row.hash for row in shipped_rows()},
             checks=checks_by_row(),
+            image_digest=self.images[column.label].digest,
+            **msgspec.structs.asdict(self.settings.provenance),
         )
 
     def bare_column(self, label: str) -> Column:

@@ -45,6 +45,7 @@ from conformance.running.planning.forecast import Item, Turn, forecast, plan_lin
 from conformance.running.planning.ordering import Planned, SomePlanned, in_order, is_ample
 from conformance.running.planning.scheduling import units_for
 from conformance.running.probe.run import ProbeRun
+from conformance.running.provenance import provenance_of
 from conformance.running.recording.spent import spent_lines
 from conformance.running.recording.statistics import statistics_lines, totals_by_check
 from conformance.running.recording.unfinished import unfinished_lines
@@ -108,7 +109,10 @@ class ConformanceSession:
             _refuse_twice(label, image, images)
             images[label], selections[label] = image, [*column.selection, *settings.configuration]
         run = Run.begin(settings.run)
-        settings = msgspec.structs.replace(settings, run=run.id, began=time.time(), selections=selections)
+        began = time.time()
+        settings = msgspec.structs.replace(
+            settings, run=run.id, began=began, provenance=provenance_of(began), selections=selections
+        )
         return cls(settings, run, images, "master")
 
     @classmethod

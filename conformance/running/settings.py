@@ -11,6 +11,7 @@ import pytest
 
 from conformance.core.profiles import MINUTES, Profile
 from conformance.core.topologies import set_by_the_kit
+from conformance.running.provenance import Provenance
 from fixtures.errors import WrongUse
 from history.command import ALL_THAT_SEE_IT
 
@@ -56,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """True if pytest's -k or -m leaves out checks."""
     began: float = 0.0
     """The time when the run began, in seconds since the epoch; 0 if it begins with its first check."""
+    provenance: Provenance = Provenance()
     selections: dict[str, list[str]] = {}
     """The options that select each column, by its label; known once the images are."""
 

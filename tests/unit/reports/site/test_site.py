@@ -305,6 +305,21 @@ def test_runs_tell_images_seeds_and_time(pages: dict[str, Page]) -> None:
     assert re.search(r"1\.5 ?7 examples", text)
 
 
+@pytest.mark.parametrize(("job", "is_linked"), [("https://ci/8", True), ("javascript:alert(1)", False)])
+def test_runs_tell_where_they_come_from(job: str, tmp_path: Path, *, is_linked: bool) -> None:
+    origin: dict[str, Any] = {
+        "began": "2026-11-21T01:17:00+00:00",
+        "host": "<b>runner",
+        "commit": "abc (changed)",
+        "attempt": 2,
+    }
+    write_site(merged(matrix(Pooled(), "4.3.1", job=job, **origin)), shipped_rows(), tmp_path, None)
+    page = (tmp_path / "runs.html").read_text()
+    assert "r1 began at 2026-11-21T01:17:00+00:00 on &lt;b&gt;runner, kit at abc (changed)" in page
+    assert (f'<a href="{job}">' in page) == is_linked
+    assert "attempt 2" in page
+
+
 def test_the_same_merge_gives_the_same_bytes(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site.parent / "run 1", tmp_path / "run 1")
     write_site(sample(), shipped_rows(), tmp_path / "matrix", tmp_path / "run 1")
