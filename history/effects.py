@@ -4,12 +4,13 @@ from typing import Literal
 
 import msgspec
 
-Process = Literal["runs", "frozen", "may-restart", "restarts", "restarts-when-healed", "down"]
+Process = Literal["runs", "frozen", "may-restart", "may-end", "restarts", "restarts-when-healed", "down"]
 """The fate of a process.
 
 - runs: it goes on;
 - frozen: it is suspended, and goes on when the fault is healed, not before;
 - may-restart: it is not known whether it ended;
+- may-end: it may end by itself, as requests ask for; a new one runs once the fault is healed;
 - restarts: it ended, and a new one runs before the fault is healed;
 - restarts-when-healed: it goes on, and is stopped and started again to heal the fault;
 - down: it ended, and stays down until the fault is healed.

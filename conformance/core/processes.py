@@ -1,18 +1,22 @@
 """The processes of named nodes. Checks kill, stop, freeze and start them as recorded faults with witness and healing."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
 from conformance.core.cluster import Cluster
 from conformance.core.faulting import record_fault
 from fixtures.cluster import NodeState
-from fixtures.faults.kinds.process import Freeze, Kill, ProcessFault, Stop
+from fixtures.cluster.config import UNCHANGED, Settings
+from fixtures.faults.kinds.process import Expend, Freeze, Kill, ProcessFault, Stop
 from fixtures.tape import Tape
+from history.events import ProcessEnd
 from protocol.errors import KitError
 
+NOTHING: Mapping[str, object] = MappingProxyType({})
 STOP_TIMEOUT = 30
 """Seconds after which a controlled shutdown is ended by SIGKILL."""
 
@@ -22,6 +26,12 @@ class ActionResult(msgspec.Struct, frozen=True):
 
     state: NodeState
     started_at: str = ""
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """The fate of an expended node's process: how it ended, and None while it runs."""
+
+    end: ProcessEnd | None
 
 
 class Processes:
@@ -86,10 +96,54 @@ class Processes:
         finally:
             self.start(name)
 
+    # --- nodes that may end by themselves
+
+    def expend(self, name: str, *, down: bool = False) -> None:
+        """Declare that the node's process may end by itself from now on, or end it (`down`). After the example, if not before,
+        the node is made anew with an empty disk."""
+        fault = Expend(role=name)
+        self._inject(fault, name)
+        if down:
+            done = self._record_action("kill", name, lambda: fault.act(self._require_cluster().node(name)))
+            self._witness(fault, name, done.state)
+
+    def fate(self, name: str) -> ProcessEnd | None:
+        """Return how an expended node's process ended; None while it runs."""
+        return self._tape.call(
+            name, "fate", {}, Fate, lambda: Fate(self._require_cluster().container(name).last_end())
+        ).end
+
+    def try_start(self, name: str, settings: Settings = UNCHANGED) -> ActionResult:
+        """Start an expended node that is down, on its disk and with these settings beside its own. It may refuse."""
+        request = {"settings": dict(settings)}
+        return self._record_action(
+            "try_start", name, lambda: self._require_cluster().container(name).start_with(settings), request
+        )
+
+    def write_file(self, name: str, path: str, content: bytes) -> None:
+        """Write a file below the data directory of an expended node that is down."""
+        self._record_action(
+            "write_file",
+            name,
+            lambda: self._require_cluster().container(name).write_file(path, content),
+            {"path": path, "content": content.decode(errors="replace")},
+        )
+
+    def renew(self, name: str, settings: Settings = UNCHANGED, cluster_id: str = "") -> ActionResult:
+        """Make an expended node anew: as at its first start, with these settings beside its own, and a disk that may be
+        formatted for another cluster. With either it stays expended."""
+        if not settings and not cluster_id:
+            return self._heal_process("renew", name, Expend(role=name))
+        request = {"settings": dict(settings), "cluster_id": cluster_id}
+        return self._record_action(
+            "renew", name, lambda: self._require_cluster().container(name).renew(settings, cluster_id), request
+        )
+
     def heal_all(self) -> None:
         """Bring back all nodes that the check left down or frozen. Raises KitError."""
+        back = {Freeze: self.resume, Expend: self.renew}
         for name, fault in list(self._broken.items()):
-            (self.resume if isinstance(fault, Freeze) else self.start)(name)
+            back.get(type(fault), self.start)(name)
 
     def stopped_or_frozen(self, names: Iterable[str]) -> list[str]:
         """Return the nodes that the engine reports as stopped or frozen; they answer no request.
@@ -125,10 +179,12 @@ class Processes:
         record_fault(self._tape, fault, "heal", node=name, detail={"started_at": done.started_at})
         return done
 
-    def _record_action(self, action: str, name: str, do: Callable[[], None]) -> ActionResult:
+    def _record_action(
+        self, action: str, name: str, do: Callable[[], None], request: Mapping[str, object] = NOTHING
+    ) -> ActionResult:
         def act() -> ActionResult:
             do()
             node = self._require_cluster().node(name)
             return ActionResult(node.state(), node.started_at())
 
-        return self._tape.call(name, action, {}, ActionResult, act)
+        return self._tape.call(name, action, dict(request), ActionResult, act)

@@ -127,6 +127,12 @@ FROZEN_VOTER = Topology(
 As leader it appends a no-op record every 50 ms, so that there is something to commit.
 """
 
+EXPENDABLE_VOTER = msgspec.structs.replace(FROZEN_VOTER, name="expendable-voter")
+"""The same for requests and files from which the voter may end; then it is made anew on an empty disk."""
+
+FIRST_START = Topology(name="first-start", controllers=3, brokers=0)
+"""Three controllers that are made anew one by one, as at the first start of a cluster."""
+
 MIXED_QUORUM = Topology(
     name="mixed-quorum",
     controllers=3,
@@ -257,7 +263,8 @@ partitions. After two seconds a leader goes on without an unreachable broker; a 
 such a broker."""
 
 TOPOLOGIES = (
-    COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER, MIXED_QUORUM,
-    TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER,
+    EXPENDABLE_VOTER, FIRST_START, MIXED_QUORUM, TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT,
+    LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -8,7 +8,15 @@ import msgspec
 
 from conformance.judging.due_in_words import end_in_words, overdue_in_words
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
-from conformance.judging.excuses import ENDED_BY_FAULT, FAULT_STOOD, NOT_READ, OUT_OF_MEMORY, STARVED, Evidence
+from conformance.judging.excuses import (
+    ENDED_BY_FAULT,
+    EXPENDED,
+    FAULT_STOOD,
+    NOT_READ,
+    OUT_OF_MEMORY,
+    STARVED,
+    Evidence,
+)
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
 from conformance.judging.waits import FailedWait
 from history.due import COORDINATOR_TIMEOUT, START_TIMEOUT, Due, is_starved
@@ -93,10 +101,10 @@ def _reasons(history: History, kinds: tuple[type[Overdue] | type[Ended], ...]) -
 
 
 def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
-    """True if the host or the kit is to blame: it killed a process for lack of memory, kept a node from answering, or waited for
-    less than the row's bound."""
+    """True if the host or the kit is to blame: it killed a process for lack of memory, kept a node from answering, gave a voter
+    what it may end from, or waited for less than the row's bound."""
     if isinstance(event, Ended):
-        return event.out_of_memory
+        return event.out_of_memory or _is_expended(history, event)
     wait = FailedWait(history, event)
     return wait.ran_out_of_memory or wait.hit_by_fault or _is_too_short(event)
 
@@ -196,7 +204,16 @@ def _process_ends(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Proc
 def _why_ended(history: History, end: Ended) -> Evidence | None:
     if end.out_of_memory:
         return OUT_OF_MEMORY
+    if _is_expended(history, end):
+        return EXPENDED
     return ENDED_BY_FAULT if _may_end(history, end) else None
+
+
+def _is_expended(history: History, end: Ended) -> bool:
+    """True if the check had declared that this process may end, and the node was not made anew since."""
+    own = [e for e in history.events[: end.n] if isinstance(e, Fault) and e.node == end.node]
+    declared = [e for e in own if e.effects is not None and e.effects.process == "may-end"]
+    return bool(declared) and not any(_heals(e, declared[-1]) and e.n > declared[-1].n for e in own)
 
 
 def _may_end(history: History, end: Ended) -> bool:

@@ -1,7 +1,6 @@
 """The registry of what judges forgive: each excuse, permission, left-out and bound is a value here.
 
-A judge that cannot tell if a row held yields an `Excuse` with one of these values instead of a finding, and both are counted.
-tests/contract/test_excuses.py has a history that each value covers, and similar ones that it must not cover.
+A judge that cannot tell yields an `Excuse` with one of these in place of a finding; tests/contract/test_excuses.py has histories.
 """
 
 from typing import Literal
@@ -75,8 +74,6 @@ GIVEN_UP = Evidence(
     since="its first request",
     until="the request that follows",
 )
-
-# --- records
 
 WRITTEN_BEFORE = Evidence(
     "written-before-the-history",
@@ -527,6 +524,13 @@ ENDED_BY_FAULT = Evidence(
     since="the injection",
     until="its first answer after the heal",
 )
+EXPENDED = Evidence(
+    "expected-to-end",
+    "the check declared that the voter may end: it got what it cannot go on from, or was started with what it must refuse",
+    about="one node",
+    since="the declaration",
+    until="the node is made anew",
+)
 FAULT_STOOD = Evidence(
     "fault-standing",
     "a fault was active on the node while a request to it waited for its answer, or on a controller that serves the request",
@@ -548,8 +552,6 @@ NODE_SLOW = Evidence(
     since="the step before",
     until="the step that is judged",
 )
-
-# --- outcomes of administration that are open
 
 NOT_ANSWERED = Evidence(
     "request-not-answered",
@@ -579,8 +581,6 @@ SENT_TWICE = Evidence(
     since="the request",
     until="its answer",
 )
-
-# --- what no release promised
 
 INAPPLICABLE = Evidence(
     "case-does-not-apply",

@@ -278,3 +278,35 @@ def successful_fetch_cancels_the_wait(frozen: Frozen, leader: int, rank: str) ->
     follows = asked is None and frozen.reported_leader() == LeaderAndEpoch(leader, epoch_of(gone.fetch))
     detail = f"{leader} served its fetch before its wait was over; then it asked for votes: {say(asked is not None)}"
     yield held_if(follows, detail=detail)
+
+
+@probe(
+    "KIP595-END-06",
+    "KIP595-END-06-L",
+    rig=FROZEN,
+    cases=["forged"],
+    smoke=False,
+    leader=LEADERS,
+    listed=sampled_from([0, 1]),
+)
+def forged_end_of_a_healthy_leader(frozen: Frozen, expected: str, leader: int, listed: int) -> Claims:
+    """An EndQuorumEpoch that the leader never sent raises the epoch up to 3.9; from 4.0 on the other voters refuse the
+    follower's pre-vote, and it returns to its leader in the same epoch."""
+    fetch = frozen.follow(leader)
+    led = LeaderAndEpoch(leader, epoch_of(fetch))
+    answer = frozen.end(leader, led.leader_epoch, [frozen.id, *PEERS[:listed]])
+    yield premise(answer.error is Error.NONE, f"an EndQuorumEpoch that is accepted: {answer}")
+    asked = frozen.await_vote(led.leader_epoch)
+    pre_vote, epoch = bool(asked.partition.get("pre_vote")), candidate_epoch(asked)
+    if expected == "DEPOSED":
+        stored = frozen.quorum_state()
+        deposed = epoch == led.leader_epoch + 1 and stored == Stored(-1, epoch, frozen.id)
+        yield held_if(deposed, answer, detail=f"after {say(led)} it asks for votes in {epoch}, and has {say(stored)}")
+        yield kept_if("KIP595-END-06-L", False, answer)
+        return
+    again = frozen.fetch_while_refused(asked, led)
+    known, stored = frozen.reported_leader(), frozen.quorum_state()
+    same = pre_vote and epoch == led.leader_epoch and known == stored.leader == led
+    detail = f"after {say(led)} it reports {say(known)}, has {say(stored)}, and fetched again: {say(again is not None)}"
+    yield held_if(same and again is not None, answer, detail=detail)
+    yield kept_if("KIP595-END-06-L", same and again is not None, answer)

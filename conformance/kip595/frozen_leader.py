@@ -3,13 +3,16 @@
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
-from conformance.rigs.quorum.quorum import GHOSTS
+from conformance.rigs.quorum.quorum import GHOSTS, leader_in
+from fixtures.wire import ConnectionClosed, NodeClient, Unanswered
 from history.readings import Received
 from protocol.codes import Error
-from protocol.log import CONSUMER, LeaderAndEpoch
-from protocol.quorum import QuorumAnswer
+from protocol.log import CONSUMER, FetchOptions, FetchPartition, LeaderAndEpoch
+from protocol.messages import PendingRequest
+from protocol.quorum import METADATA, QuorumAnswer
 from protocol.words import say
 from strategies.inputs import versions_back
 
@@ -145,3 +148,69 @@ def leader_ignores_its_own_end_quorum_epoch(frozen: Frozen, successors: tuple[in
         after,
         detail=f"after an EndQuorumEpoch of its own epoch {epoch} it sent {say([one.api for one in resigned])}",
     )
+
+
+@probe("KIP595-FETCH-06", rig=FROZEN, cases=["uncommitted"], examples=2, smoke=False, voter=VOTERS)
+def uncommitted_records_are_served(frozen: Frozen, voter: int) -> Claims:
+    """A replica is served the records from the high watermark up to the log end; the answer's high watermark is before them."""
+    end = frozen.log_end()
+    epoch = frozen.lead()
+    reached = end.offset + 1
+    frozen.fetch_as(voter, epoch, LogEnd(epoch, reached))
+    ahead = frozen.bench.eventually(lambda: _end_beyond(frozen, reached), f"a log that ends after {reached}")
+    for replica in (other_peer(voter), GHOSTS.start):
+        served = frozen.fetch_as(replica, epoch, LogEnd(end.epoch, end.offset))
+        now = describe(frozen)
+        yield premise(now.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
+        fetched = served.batches[-1].last_offset + 1 if served.batches else -1
+        whole = served.error is Error.NONE and ahead <= fetched <= own_end(frozen.id, now)
+        yield held_if(whole and served.high_watermark == reached, served, now)
+
+
+SOON_AFTER = 5.0
+"""Seconds within which a delayed fetch is answered once its node does not lead any more; the fetch allows 20."""
+DELAY = 20_000
+NO_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
+
+
+def delay_fetch(frozen: Frozen, epoch: int) -> tuple[NodeClient, PendingRequest]:
+    """Send a fetch at the log end of a leader that has committed nothing, and so appends no more records."""
+    end = own_end(frozen.id, describe(frozen))
+    client = frozen.bench.node(frozen.name, controller=True, purpose="delayed fetch")
+    wanted = [FetchPartition(METADATA, 0, end, epoch, epoch)]
+    options = FetchOptions(replica_id=GHOSTS.start, max_wait_ms=DELAY, cluster_id=frozen.cluster_id)
+    return client, client.park_fetch(wanted, options)
+
+
+@probe(
+    "KIP595-FETCH-08", rig=FROZEN, cases=["deposed"], examples=2, smoke=False, candidate=VOTERS, ahead=integers(1, 5)
+)
+def deposed_leader_answers_delayed_fetches(frozen: Frozen, candidate: int, ahead: int) -> Claims:
+    """A fetch that waits at a leader is answered soon after a later epoch has deposed it."""
+    end = frozen.log_end()
+    epoch = frozen.lead()
+    client, delayed = delay_fetch(frozen, epoch)
+    vote = frozen.vote(candidate, epoch + ahead, LogEnd(epoch, end.offset + 100))
+    moved = leader_in(vote).leader_epoch == epoch + ahead
+    yield premise(moved, f"a later epoch than {epoch}: {vote}", promised=("KIP595-VOTE-02", "granted"))
+    yield from released(frozen, client, delayed)
+
+
+def released(frozen: Frozen, client: NodeClient, delayed: PendingRequest) -> Claims:
+    """Judge the answer to a fetch that was delayed at a leader which leads no more; its connection may end instead."""
+    began, answer = frozen.bench.now().seconds, None
+    try:
+        answer = client.parked_fetch(delayed, within=SOON_AFTER)
+    except ConnectionClosed:
+        yield held_if(True, detail="its connection ended", variant="connection ended")
+        return
+    except Unanswered:
+        pass
+    took = frozen.bench.now().seconds - began
+    if answer is None:
+        late = frozen.bench.wait.end_of_wait(False, SOON_AFTER)
+        yield held_if(late, detail=f"not answered after {took:.1f} s, with a MaxWaitMs of {DELAY}")
+        return
+    [partition] = answer.partitions
+    yield premise(not partition.batches, "a fetch that no append completed")
+    yield held_if(partition.error in NO_LEADER, answer, variant=partition.error.name)

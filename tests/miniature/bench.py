@@ -149,6 +149,9 @@ class MiniNode:
     def resume(self) -> None:
         self._cluster.resume(self._broker.id)
 
+    def renew(self) -> None:
+        raise NotImplementedError("no check gives up a broker")
+
     # --- the disk
 
     def dated_file(self, path: str) -> DatedFile:

@@ -7,7 +7,7 @@ each message takes `lag`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -20,10 +20,11 @@ from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.judging.facts.quorum import QUORUM_STATE
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
+from fixtures.cluster.config import PEER_PORTS
 from fixtures.cluster.storage import DatedFile
 from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient, Tap
+from fixtures.wire import NodeClient, NotSent, Tap, Unanswered
 from fixtures.wire.calls import Reply
 from fixtures.wire.records import encode_batch, read_batches
 from history.due import Due
@@ -31,6 +32,7 @@ from history.events import Example, ProcessEnd
 from history.readings import Received
 from history.shards import Column
 from protocol.codes import Error
+from protocol.messages import PendingRequest
 from protocol.quorum import METADATA_TOPIC
 from protocol.records import NewBatch
 from tests.support.declared import facts_of
@@ -56,6 +58,11 @@ class Voter:
         self.bugs = bugs
         self.lag = lag
         self.now = 100.0
+        self.starts = 0
+        self.renew()
+
+    def renew(self, settings: Mapping[str, str | None] | None = None, cluster_id: str = "") -> None:
+        """Begin as on an empty disk."""
         self.epoch, self.leader, self.voted = 0, -1, -1
         self.log: list[NewBatch] = []
         self.role = "unattached"
@@ -69,7 +76,9 @@ class Voter:
         self.inbox: list[Received] = []
         self.read: list[Received] = []
         self.numbers = self.turn = 0
-        self.status, self.starts = "running", 1
+        self.status, self.starts = "running", self.starts + 1
+        self.routes = {id: id for id in PEERS}
+        self.written: dict[str, bytes] = {}
         self.stored, self.stored_at, self.writes_at = (-1, 0, -1), self.now, float("inf")
         self.log_at = self.now
 
@@ -104,6 +113,8 @@ class Voter:
             self.tick()
 
     def tick(self) -> None:
+        if self.status != "running":
+            return
         for peer, asked in list(self.flight.items()):
             if self.now - (asked.at - self.lag) >= TIMEOUT:
                 del self.flight[peer]
@@ -113,7 +124,8 @@ class Voter:
             self.stand()
         if self.role == "follower" and not self.flight and self.now >= self.fetches_at:
             # Ask peers in turn: a leader that does not answer may have a successor, which the other voter knows.
-            self.send(self.leader if self.turn % 2 == 0 else sum(PEERS) - self.leader, "Fetch", self.fetch())
+            leader = self.routes[self.leader]
+            self.send(leader if self.turn % 2 == 0 else sum(PEERS) - leader, "Fetch", self.fetch())
             self.turn += "asks-no-other" not in self.bugs
         if self.role in ("prospective", "candidate"):
             for peer in PEERS:
@@ -184,9 +196,14 @@ class Voter:
 
     # --- requests of the check
 
+    def end_itself(self) -> None:
+        self.status, self.flight, self.inbox = "exited", {}, []
+
     def call(self, api: str, version: int, fields: dict[str, Any]) -> dict[str, Any]:
         self.pass_time(self.now + self.lag)
-        done = self.handle(api, version, fields)
+        done = self.handle(api, version, fields) if self.status == "running" else {}
+        if self.status != "running":
+            raise NotSent(f"{NAME} has ended")
         self.pass_time(self.now + self.lag)
         return done
 
@@ -205,6 +222,8 @@ class Voter:
             return self.served(asked, fields.get("replica_state", {}).get("replica_id", -1), wait)
         if api == "DescribeQuorum":
             return {"error_code": 0, "topics": [self.topic(self.described())]}
+        for one in fields.get("leader_endpoints", []):
+            self.routes[asked["leader_id"]] = int(one["port"]) - PEER_PORTS
         kind = {"Vote": self.voting, "BeginQuorumEpoch": self.begun, "EndQuorumEpoch": self.ended}[api]
         error, more = kind(asked)
         if fields.get("voter_id", OWN) != OWN or "voter_directory_id" in asked:
@@ -244,8 +263,16 @@ class Voter:
             return Error.INVALID_REQUEST, {}
         if epoch < self.epoch:
             return Error.FENCED_LEADER_EPOCH, {}
-        if epoch > self.epoch or self.leader < 0:
+        if leader not in self.routes and "adopts-outsiders" not in self.bugs:
+            self.end_itself()
+        elif leader not in self.routes:
+            self.become("unattached", self.epoch, leader)
+        elif epoch > self.epoch or self.leader < 0:
             self.become("follower", epoch, leader, self.voted if epoch == self.epoch else -1)
+        elif leader != self.leader and "follows-second-leader" in self.bugs:
+            self.become("follower", epoch, leader)
+        elif leader != self.leader:
+            self.end_itself()
         elif "begin-resets" in self.bugs:
             self.high_watermark, self.flight = -1, {}
         return Error.NONE, {}
@@ -275,6 +302,8 @@ class Voter:
         if self.role != "leader":
             return {"error_code": Error.NOT_LEADER_OR_FOLLOWER}
         ends = {OWN: self.end, **self.ends}
+        if "unfetched-is-caught-up" in self.bugs:
+            ends = {id: self.end if end < 0 else end for id, end in ends.items()}
         voters = [{"replica_id": id, "log_end_offset": end} for id, end in ends.items()]
         known = {"leader_id": OWN, "leader_epoch": self.epoch, "high_watermark": self.high_watermark}
         observers = [{"replica_id": id, "log_end_offset": end} for id, end in self.observers.items()]
@@ -302,6 +331,8 @@ class Voter:
             (self.ends if replica in PEERS else self.observers)[replica] = asked["fetch_offset"]
             self.commit()
             after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
+            if "reads-stop-at-watermark" in self.bugs:
+                after = [one for one in after if one.base_offset < self.high_watermark]
             partition["records"] = b"".join(encode_batch(one) for one in after)
         partition["high_watermark"] = -1 if refused else self.high_watermark
         return {"error_code": 0, "responses": [{"topic_id": UUID(int=1), "partitions": [partition]}]}
@@ -337,6 +368,9 @@ class Voter:
             if "fetch-cancels-nothing" not in self.bugs:
                 self.stands_at = float("inf")
             if (diverging := part.get("diverging_epoch")) and "keeps-tail" not in self.bugs:
+                if diverging["end_offset"] < self.high_watermark and "truncates-committed" not in self.bugs:
+                    self.end_itself()
+                    return
                 self.truncate(diverging["epoch"], diverging["end_offset"])
             for one in read_batches(part["records"]):
                 self.take(no_ops(len(one.records), one.base_offset, one.leader_epoch))
@@ -346,9 +380,11 @@ class Voter:
         if part["leader_epoch"] > self.epoch:
             if "stays-candidate" not in self.bugs:
                 self.adopt(part["leader_epoch"], part["leader_id"])
-        elif part["vote_granted"]:
+        elif part["vote_granted"] or ("end-deposes" in self.bugs and self.role == "prospective"):
             self.granted.add(peer)
             self.won()
+        elif part["leader_id"] >= 0 and self.role == "prospective":
+            self.become("follower", self.epoch, part["leader_id"])
 
     # --- its process and its disk
 
@@ -360,6 +396,9 @@ class Voter:
 
     def kill(self) -> None:
         self.status = "exited"
+
+    def last_end(self) -> ProcessEnd | None:
+        return ProcessEnd(exit_code=1) if self.status == "exited" else None
 
     def start(self) -> None:
         self.status, self.starts = "running", self.starts + 1
@@ -412,6 +451,17 @@ class VoterClient(NodeClient):
         chosen = self.choose(api, version)
         return Reply(chosen, self._voter.call(api, chosen, fields))
 
+    def park(self, api: str, version: int | None = None, **fields: Any) -> PendingRequest:
+        self._delayed = (self._voter.epoch, fields)
+        return PendingRequest(1, api, self.choose(api, version))
+
+    def unpark(self, parked: PendingRequest, within: float) -> Reply:
+        epoch, fields = self._delayed
+        if self._voter.epoch == epoch or "fetches-stay-delayed" in self._voter.bugs:
+            self._voter.pass_time(self._voter.now + within)
+            raise Unanswered("a delayed fetch", within)
+        return self.call(parked.api, parked.version, **fields)
+
 
 class VoterCluster:
     """A `conformance.core.cluster.Cluster` and its scripted peers; `late` is what the starvation monitor reports."""
@@ -429,6 +479,8 @@ class VoterCluster:
 
     def node(self, name: str) -> Any:
         return self.voter
+
+    container = node
 
     def process_ends(self) -> dict[str, ProcessEnd]:
         return {}
@@ -480,7 +532,7 @@ def on_voter(
 ) -> ExampleOutcome:
     """Run one example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
-    context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case)))
+    context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case))) if check.rig.shared else {}
     return evaluate_check(check, _bench(cluster, check, case), inputs, context)
 
 

@@ -171,6 +171,24 @@ class Frozen:
             self._dismiss(asked)
         return self.request_or_none(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
 
+    def fetch_while_refused(self, asked: Received, led: LeaderAndEpoch) -> Received | None:
+        """Refuse a pre-vote and all that follow, as voters that hear from their leader do; return the voter's next fetch from
+        that leader, None if there is none."""
+        began = self.bench.now().seconds
+        self.refuse(asked, led)
+        for _ in range(OTHERS):
+            one = self.peers.receive(within=began + SOON - self.bench.now().seconds)
+            if one is None:
+                break
+            if one.api == "Vote":
+                self.refuse(one, led)
+            elif one.at > began and one.peer == led.leader_id and epoch_of(one) == led.leader_epoch:
+                self._open = one
+                return one
+            else:
+                self._dismiss(one)
+        return self.request_or_none(None, "following", f"{self.name} fetching from {led.leader_id} again")
+
     def request_or_none(self, asked: Received | None, due: Due, what: str) -> Received | None:
         """Return the request, or None if none came within SOON. Raises Overdue if the kit was starved of CPU, which
         may be the cause.
@@ -335,6 +353,10 @@ class Frozen:
     def grant(self, asked: Received) -> None:
         """Grant the requested vote or pre-vote."""
         grant_vote(self.peers, asked)
+
+    def refuse(self, asked: Received, current: LeaderAndEpoch) -> None:
+        """Refuse the requested vote or pre-vote, with the leader and epoch that the peer knows."""
+        _answer_vote(self.peers, asked, current)
 
     def answer_later_epoch(self, asked: Received, current: LeaderAndEpoch) -> None:
         """Answer the voter's Vote with a later epoch, and with that epoch's leader if there is one."""

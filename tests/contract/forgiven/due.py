@@ -9,6 +9,7 @@ import msgspec
 from conformance.judging.excuses import (
     ELECTION_DISTURBED,
     ENDED_BY_FAULT,
+    EXPENDED,
     FAULT_STOOD,
     NO_REPLICA_MAY_LEAD,
     NOT_READ,
@@ -27,6 +28,7 @@ from tests.support.histories import TOPIC, LogHistory, stamped
 
 NO_LOG_DIRECTORY = "[..] ERROR Shutdown broker because all log dirs in /data have failed (kafka.log.LogManager)"
 NULL_POINTER = "[..] ERROR Encountered fatal fault: NullPointerException"
+MAY_END = Effects(process="may-end", abrupt=True, disk=("log-dir", "quorum-state"), every_partition=True)
 DISK_FAILS = Effects(process="restarts", abrupt=True, fails_writes=True)
 
 
@@ -217,6 +219,21 @@ ENTRIES = (
                 _disk_failed().heal("failed-disk", 1).metadata(1, 1, 0).process_ended(1, NO_LOG_DIRECTORY).history
             ),
             "described otherwise": lambda: _disk_failed().process_ended(1, NULL_POINTER).history,
+        },
+    ),
+    Forgiven(
+        EXPENDED,
+        row="GEN-10",
+        covered=lambda: Waited().hit("expend", 1, effects=MAY_END).process_ended(1, NULL_POINTER).history,
+        near={
+            "another node": lambda: Waited().hit("expend", 2, effects=MAY_END).process_ended(1, NULL_POINTER).history,
+            "before it began": lambda: (
+                Waited().process_ended(1, NULL_POINTER).hit("expend", 1, effects=MAY_END).history
+            ),
+            "after it ended": lambda: (
+                Waited().hit("expend", 1, effects=MAY_END).heal("expend", 1).process_ended(1, NULL_POINTER).history
+            ),
+            "described otherwise": lambda: Waited().hit("kill", 1).process_ended(1, NULL_POINTER).history,
         },
     ),
     Forgiven(

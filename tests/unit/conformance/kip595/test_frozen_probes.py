@@ -11,13 +11,14 @@ from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED
 from conformance.judging.excuses import GIVEN_UP
+from conformance.rigs.quorum.expendable import EXPENDABLE
 from conformance.rigs.quorum.frozen import FROZEN
 from conformance.running.probe.run import draw_inputs
 from fixtures.waiting import Overdue
 from history.due import Due
 from tests.support.scripted_voter import on_voter
 
-PROBES = [check for check in all_checks().values() if check.rig is FROZEN]
+PROBES = [check for check in all_checks().values() if check.rig in (FROZEN, EXPENDABLE)]
 
 
 def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
@@ -54,6 +55,13 @@ def test_requests_that_a_slow_voter_gave_up_are_counted() -> None:
 BUGS = {
     "one-wait-for-all": {("KIP595-END-02", "version-0"), ("KIP595-END-02", "version-1"), ("KIP595-END-03", "first-of-three")},
     "leader-keeps-vote": {("KIP595-QS-03", "leader")},
+    "reads-stop-at-watermark": {("KIP595-FETCH-06", "uncommitted"), ("KIP595-HW-02", "exact")},
+    "fetches-stay-delayed": {("KIP595-FETCH-08", "deposed")},
+    "end-deposes": {("KIP595-END-06", "forged")},
+    "unfetched-is-caught-up": {("KIP595-OBS-04", "not-yet-fetched")},
+    "truncates-committed": {("KIP595-FETCH-12", "below-hw")},
+    "follows-second-leader": {("KIP595-BEGIN-05", "second-leader")},
+    "adopts-outsiders": {("KIP595-BEGIN-06", "no-endpoints")},
     "epoch-not-raised": {("KIP595-VOTE-14", "stored-first")},
     "hw-is-minimum": {("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
     "observers-count": {("KIP595-HW-03", "known-watermark")},
