@@ -183,16 +183,26 @@ def delay_fetch(frozen: Frozen, epoch: int) -> tuple[NodeClient, PendingRequest]
 
 
 @probe(
-    "KIP595-FETCH-08", rig=FROZEN, cases=["deposed"], examples=2, smoke=False, candidate=VOTERS, ahead=integers(1, 5)
+    "KIP595-FETCH-08",
+    rig=FROZEN,
+    cases=["deposed"],
+    examples=2,
+    smoke=False,
+    successor=VOTERS,
+    ahead=integers(1, 5),
 )
-def deposed_leader_answers_delayed_fetches(frozen: Frozen, candidate: int, ahead: int) -> Claims:
-    """A fetch that waits at a leader is answered soon after a later epoch has deposed it."""
-    end = frozen.log_end()
+def deposed_leader_answers_delayed_fetches(frozen: Frozen, successor: int, ahead: int) -> Claims:
+    """A fetch that waits at a leader is answered soon after that follows the leader of a later epoch.
+
+    A vote for a later epoch alone releases none, in any release that was looked at: what is promised is a new leader.
+    """
     epoch = frozen.lead()
     client, delayed = delay_fetch(frozen, epoch)
-    vote = frozen.vote(candidate, epoch + ahead, LogEnd(epoch, end.offset + 100))
-    moved = leader_in(vote).leader_epoch == epoch + ahead
-    yield premise(moved, f"a later epoch than {epoch}: {vote}", promised=("KIP595-VOTE-02", "granted"))
+    newer = LeaderAndEpoch(successor, epoch + ahead)
+    begun = frozen.begin(newer.leader_id, newer.leader_epoch)
+    yield premise(
+        leader_in(begun) == newer, f"following {say(newer)}: {begun}", promised=("KIP595-BEGIN-01", "version-0")
+    )
     yield from released(frozen, client, delayed)
 
 

@@ -55,7 +55,7 @@ def test_requests_that_a_slow_voter_gave_up_are_counted() -> None:
 BUGS = {
     "one-wait-for-all": {("KIP595-END-02", "version-0"), ("KIP595-END-02", "version-1"), ("KIP595-END-03", "first-of-three")},
     "leader-keeps-vote": {("KIP595-QS-03", "leader")},
-    "reads-stop-at-watermark": {("KIP595-FETCH-06", "uncommitted"), ("KIP595-HW-02", "exact")},
+    "reads-stop-at-watermark": {("KIP595-FETCH-04", "matching"), ("KIP595-FETCH-06", "uncommitted")},
     "fetches-stay-delayed": {("KIP595-FETCH-08", "deposed")},
     "end-deposes": {("KIP595-END-06", "forged")},
     "unfetched-is-caught-up": {("KIP595-OBS-04", "not-yet-fetched")},
