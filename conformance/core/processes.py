@@ -100,7 +100,7 @@ class Processes:
 
     def expend(self, name: str, *, down: bool = False) -> None:
         """Declare that the node's process may end by itself from now on, or end it (`down`). After the example, if not before,
-        the node is made anew with an empty disk."""
+        the node is created again with an empty disk."""
         fault = Expend(role=name)
         self._inject(fault, name)
         if down:
@@ -130,7 +130,7 @@ class Processes:
         )
 
     def renew(self, name: str, settings: Settings = UNCHANGED, cluster_id: str = "") -> ActionResult:
-        """Make an expended node anew: as at its first start, with these settings beside its own, and a disk that may be
+        """Create an expended node again: as at its first start, with these settings beside its own, and a disk that may be
         formatted for another cluster. With either it stays expended."""
         if not settings and not cluster_id:
             return self._heal_process("renew", name, Expend(role=name))

@@ -128,10 +128,10 @@ As leader it appends a no-op record every 50 ms, so that there is something to c
 """
 
 EXPENDABLE_VOTER = msgspec.structs.replace(FROZEN_VOTER, name="expendable-voter")
-"""The same for requests and files from which the voter may end; then it is made anew on an empty disk."""
+"""The same for requests and files from which the voter may end; then it is created again on an empty disk."""
 
 FIRST_START = Topology(name="first-start", controllers=3, brokers=0)
-"""Three controllers that are made anew one by one, as at the first start of a cluster."""
+"""Three controllers that are created again one by one, as at the first start of a cluster."""
 
 MIXED_QUORUM = Topology(
     name="mixed-quorum",

@@ -210,7 +210,7 @@ def _why_ended(history: History, end: Ended) -> Evidence | None:
 
 
 def _is_expended(history: History, end: Ended) -> bool:
-    """True if the check had declared that this process may end, and the node was not made anew since."""
+    """True if the check had declared that this process may end, and the node was not created again since."""
     own = [e for e in history.events[: end.n] if isinstance(e, Fault) and e.node == end.node]
     declared = [e for e in own if e.effects is not None and e.effects.process == "may-end"]
     return bool(declared) and not any(_heals(e, declared[-1]) and e.n > declared[-1].n for e in own)

@@ -529,7 +529,7 @@ EXPENDED = Evidence(
     "the check declared that the voter may end: it got what it cannot go on from, or was started with what it must refuse",
     about="one node",
     since="the declaration",
-    until="the node is made anew",
+    until="the node is created again",
 )
 FAULT_STOOD = Evidence(
     "fault-standing",

@@ -203,10 +203,10 @@ def deposed_leader_answers_delayed_fetches(frozen: Frozen, successor: int, ahead
     yield premise(
         leader_in(begun) == newer, f"following {say(newer)}: {begun}", promised=("KIP595-BEGIN-01", "version-0")
     )
-    yield from released(frozen, client, delayed)
+    yield from judge_release(frozen, client, delayed)
 
 
-def released(frozen: Frozen, client: NodeClient, delayed: PendingRequest) -> Claims:
+def judge_release(frozen: Frozen, client: NodeClient, delayed: PendingRequest) -> Claims:
     """Judge the answer to a fetch that was delayed at a leader which leads no more; its connection may end instead."""
     began, answer = frozen.bench.now().seconds, None
     try:

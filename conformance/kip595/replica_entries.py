@@ -122,7 +122,7 @@ def frozen_follower_stands_still(quorum: Quorum, follower: int) -> Claims:
     quorum.bench.processes.pause(frozen, role="voter")
     seen = [describe(quorum, led)]
     for _ in range(READS + 1):
-        seen.append(grown(quorum, led, seen[-1]))
+        seen.append(await_growth(quorum, led, seen[-1]))
     quorum.bench.processes.resume(frozen)
     yield premise(all(is_led_by(one, led) for one in seen), f"still {say(led)}")
     # What was under way when it was frozen may arrive before the log grows for the first time.
@@ -136,7 +136,7 @@ def frozen_follower_stands_still(quorum: Quorum, follower: int) -> Claims:
     yield held_if(caught_up, case="resumed", detail=f"{frozen} was at {say(first)}, and the log ended at {target}")
 
 
-def grown(quorum: Quorum, led: LeaderAndEpoch, last: QuorumAnswer) -> QuorumAnswer:
+def await_growth(quorum: Quorum, led: LeaderAndEpoch, last: QuorumAnswer) -> QuorumAnswer:
     """Return the leader's description once its log has grown: it writes a no-op record every half second."""
 
     def if_grown() -> QuorumAnswer | None:

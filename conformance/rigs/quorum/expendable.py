@@ -94,7 +94,7 @@ class Expendable(Frozen):
 
         return self.bench.wait.comes_true(is_decided, f"{self.name} starting, or refusing to", START_TIMEOUT)
 
-    def refused(self) -> bool:
+    def has_refused(self) -> bool:
         """True if the process that was started last has ended with an error."""
         end = self.fate()
         return end is not None and end.exit_code != 0
@@ -111,6 +111,6 @@ def prepare_bare(bench: Bench) -> FrozenData:
 
 
 EXPENDABLE = Rig(EXPENDABLE_VOTER, prepare_expendable, Expendable)
-"""A voter with a log, made anew after each example in which it was given up."""
+"""A voter with a log, created again after each example in which it was given up."""
 BARE = Rig(EXPENDABLE_VOTER, prepare_bare, Expendable)
 """The same without a log of the kit, for what is about its start."""
