@@ -1,4 +1,4 @@
-"""What a leader's description of the quorum says of a replica: an observer that stops to fetch, a follower that is frozen, a
+"""Entries of replicas in a description of the quorum: an observer that stops to fetch, a follower that is frozen, a
 voter that has not fetched yet (KIP-595, KIP-836)."""
 
 from uuid import UUID
@@ -125,7 +125,7 @@ def frozen_follower_stands_still(quorum: Quorum, follower: int) -> Claims:
         seen.append(await_growth(quorum, led, seen[-1]))
     quorum.bench.processes.resume(frozen)
     yield premise(all(is_led_by(one, led) for one in seen), f"still {say(led)}")
-    # What was under way when it was frozen may arrive before the log grows for the first time.
+    # A fetch that was under way when it was frozen may arrive before the log grows for the first time.
     first = entry_of(id, seen[1])
     for later in seen[2:]:
         yield held_if(first is not None and entry_of(id, later) == first, seen[1], later, case="paused")
@@ -148,7 +148,7 @@ def await_growth(quorum: Quorum, led: LeaderAndEpoch, last: QuorumAnswer) -> Quo
 
 
 def _has_entry_at(quorum: Quorum, id: int, offset: int, before: QuorumReplica | None) -> bool:
-    """True if the leader of the moment, which may be the voter itself, describes it with that log end or a later one, and with
+    """True if the current leader, which may be the voter itself, describes it with that log end or a later one, and with
     later times than before."""
     now = quorum.describe_by_leader()
     known = entry_of(id, now)

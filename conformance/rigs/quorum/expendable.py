@@ -1,5 +1,5 @@
-"""A frozen voter that is given up: it gets what it cannot go on from, or starts with what it must refuse, and is then made
-anew on an empty disk."""
+"""A frozen voter that is given up: it gets what it cannot go on from, or starts with what it must refuse, and is then created
+again on an empty disk."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -79,8 +79,8 @@ class Expendable(Frozen):
     def record_fate(self, seen: Watched, case: str = "") -> ObservationClaim:
         """Record, never judged, whether the voter's process ended, and whether it answers if it did not."""
         variant = ENDS if seen.end is not None else RUNS_ON if self.known_leader() is not None else HANGS
-        said = f", with exit code {seen.end.exit_code}" if seen.end is not None else ""
-        return record_only(case=case, detail=f"{self.name} {variant}{said}", variant=variant)
+        code = f", with exit code {seen.end.exit_code}" if seen.end is not None else ""
+        return record_only(case=case, detail=f"{self.name} {variant}{code}", variant=variant)
 
     def try_start(self, settings: Settings = UNCHANGED) -> Settled:
         """Start the voter that is down, on its disk and with these settings beside its own. Return whether it refused, by
