@@ -64,7 +64,6 @@ PHRASES = (
     _phrase(r"(?i)\bof the moment\b", "current"),
     _phrase(r"(?i)\bepoch maps?\b|\bmaps? of epochs\b", "leader epoch cache"),
     _phrase(r"(?i)\b(?:dead|doomed) tails?\b", "uncommitted or diverging suffix"),
-    _phrase(r"(?i)\bleg\b(?!s)", "column; the job of a workflow"),
 )
 
 

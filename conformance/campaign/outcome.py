@@ -44,7 +44,7 @@ def code_of(
     judged = judged_columns(out / "shards", deviations)
     news = news_since(known, judged.cells, judged.explained, judged.profiles if is_whole else ())
     return exit_code(EXIT_SATISFIED, judged.cells, news) or exit_code_of(
-        troubled=any(_is_troubled(column, out / "shards") for column in columns)
+        troubled=any(is_troubled(column, out / "shards") for column in columns)
     )
 
 
@@ -88,7 +88,7 @@ def is_partial(options: Sequence[str], environment: Mapping[str, str]) -> bool:
 _LEAVING_OUT = ("--requirement", "--conformance-machines", "--replay")
 
 
-def _is_troubled(column: ColumnRun, folder: Path) -> bool:
+def is_troubled(column: ColumnRun, folder: Path) -> bool:
     """True if the column was killed, left no shard, or had an error that its cells do not explain."""
     own = judge_shards(read_shards(folder, column.run), run=column.run)
     if column.code not in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) or not own:

@@ -24,6 +24,7 @@ COMMANDS = {
     ),
     "bisect": ("conformance.cli.bisect:bisect", "Find the releases in which a row's verdict changes."),
     "hunt": ("conformance.cli.hunt:hunt", "Let the machines alone look for violations, for hours."),
+    "night": ("conformance.cli.night:night", "Run all versions every night, and publish what is whole."),
     "rejudge": ("conformance.cli.rejudge:rejudge_stored", "Judge stored histories again, without a cluster."),
     "faults": ("conformance.cli.faults:faults", "Inject each fault once on real brokers, and show its witness."),
     "storm": ("conformance.cli.faults:storm", "Random faults in a row on one cluster."),

@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from conformance.cli.matrix import matrix
+from conformance.cli.night import night
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+NIGHTLY = ROOT / ".github" / "workflows" / "nightly.yml"
 FORMS = [path for path in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")) if path.name != "config.yml"]
 NEEDED = {"input": "label", "textarea": "label", "dropdown": "options", "checkboxes": "options", "markdown": "value"}
 """The attribute that an element of each type must have."""
@@ -85,6 +87,27 @@ def test_a_workflow_uses_inputs_jobs_and_steps_that_it_has(path: Path) -> None:
         assert "runs-on" in job
         assert all(("uses" in step) != ("run" in step) for step in job["steps"])
         assert names_after(msgspec.json.encode(job).decode(), "steps") <= {step.get("id") for step in job["steps"]}
+
+
+@pytest.mark.parametrize("job", ["plan", "leg", "merge"])
+def test_a_job_of_the_night_only_calls_the_command_of_its_name(job: str) -> None:
+    """No rule is in a shell: one command, whose options exist and whose words come from the environment."""
+    (step,) = [one for one in jobs_of(read(NIGHTLY))[job]["steps"] if "run" in one]
+    assert step["run"].startswith(f"./kit night {job}")
+    assert not set(step["run"]) & set("|&;<>()`\n")
+    known = {flag for parameter in night.commands[job].params for flag in parameter.opts}
+    assert set(re.findall(r"--[\w-]+", step["run"])) <= known
+    assert set(re.findall(r"\$(\w+)", step["run"])) <= set(step.get("env", ()))
+    assert step["run"].count("$") == step["run"].count('"$')
+
+
+def test_what_the_night_publishes_is_decided_by_the_merge() -> None:
+    merging = jobs_of(read(NIGHTLY))
+    kept = {"Keep the nights for the next one", "Nights", "Site for Pages"}
+    steps = {step["name"]: step for step in merging["merge"]["steps"] if step.get("name") in kept}
+    assert set(steps) == kept
+    assert all("steps.merge.outputs.published == 'true'" in step["if"] for step in steps.values())
+    assert "needs.merge.outputs.published == 'true'" in merging["pages"]["if"]
 
 
 @pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.name)

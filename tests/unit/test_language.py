@@ -28,7 +28,6 @@ DIALECT = (
     "the cluster of the moment",
     "every stamp has an entry in the epoch map",
     "appends to its dead tail",
-    "a violated row turns its leg red",
 )
 PLAIN = (
     "A voter grants its vote again to the candidate it chose in this epoch, and to no other.",

@@ -1,0 +1,78 @@
+"""The archive of published nights: `nights/<night>/`, with matrix.json and, written last, night.json.
+
+A night without night.json was cut off while it was written, and does not count.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from conformance.campaign.night.plan import place_of
+from conformance.campaign.plan import write_whole
+from conformance.judging.news import JudgedCell
+from conformance.running.baseline import read_baseline
+from fixtures.errors import WrongUse
+
+NIGHT, MATRIX = "night.json", "matrix.json"
+
+
+class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
+    """A published night, and the attempt of each leg that gave it a column."""
+
+    night: str
+    legs: dict[str, int]
+
+
+class PublishedColumn(NamedTuple):
+    """A column as it was last published: the night, and its cells by row; an empty night if it never was."""
+
+    night: str = ""
+    cells: Mapping[str, JudgedCell] = {}
+
+
+class Archive:
+    """A folder of published nights."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def nights(self, before: str) -> list[PublishedNight]:
+        """Return the nights before a night, the newest first. Raises WrongUse for one that cannot be read."""
+        return [each for each in self._all_nights() if place_of(each.night) < place_of(before)]
+
+    def column(self, label: str, before: str) -> PublishedColumn:
+        """Return a column as it was last published in a night before `before`, so never by an earlier attempt of it."""
+        for each in self.nights(before):
+            if label in each.legs:
+                try:
+                    return PublishedColumn(each.night, read_baseline(self.matrix_of(each.night)).column(label))
+                except ValueError as error:
+                    raise WrongUse(str(error)) from error
+        return PublishedColumn()
+
+    def matrix_of(self, night: str) -> Path:
+        return self.folder / "nights" / night / MATRIX
+
+    def refuse_older(self, night: str) -> None:
+        """Raise WrongUse if a later night is published already."""
+        newest = next(iter(self._all_nights()), None)
+        if newest is not None and place_of(night) < place_of(newest.night):
+            raise WrongUse(
+                f"night {night} is older than {newest.night}, which is published: nothing is published. Did the clock go back?"
+            )
+
+    def publish(self, night: PublishedNight, matrix: bytes) -> None:
+        """Add a night, or write it again."""
+        write_whole(self.matrix_of(night.night), matrix)
+        write_whole(self.matrix_of(night.night).with_name(NIGHT), msgspec.json.encode(night))
+
+    def _all_nights(self) -> list[PublishedNight]:
+        found = []
+        for path in self.folder.glob(f"nights/*/{NIGHT}"):
+            try:
+                found.append(msgspec.json.decode(path.read_bytes(), type=PublishedNight))
+            except msgspec.DecodeError as error:
+                raise WrongUse(f"{path}: {error}. Restore it, or move the night away.") from error
+        return sorted(found, key=lambda each: place_of(each.night), reverse=True)

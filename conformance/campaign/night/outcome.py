@@ -1,0 +1,102 @@
+"""The outcome of a night: what each leg broke that was not broken when its column was last published."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from conformance.campaign.night.archive import PublishedColumn
+from conformance.campaign.night.attempts import FoundAttempt
+from conformance.campaign.night.plan import NightPlan
+from conformance.judging.news import Cells, ColumnNews, column_news
+from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
+
+COLOURS = {EXIT_SATISFIED: "green", EXIT_VIOLATED: "red", EXIT_TROUBLE: "trouble"}
+
+
+class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A leg's news beside its `baseline`, the night in which its column was last published; `attempts` are those that count."""
+
+    leg: str
+    attempts: list[int]
+    baseline: str
+    news: ColumnNews
+    trouble: list[str] = []
+
+    @property
+    def exit_code(self) -> int:
+        return exit_code_of(violated=bool(self.news.new), troubled=bool(self.reasons))
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons why the leg is in trouble."""
+        return [*self.trouble, *self.news.trouble, *self.news.too_little]
+
+
+def leg_outcome(
+    leg: str,
+    counting: Sequence[FoundAttempt],
+    all_attempts: Iterable[FoundAttempt],
+    now: Cells,
+    before: PublishedColumn,
+) -> LegOutcome:
+    """Compare a leg's column with the published one; a leg of which no attempt counts is dead."""
+    dead = [_why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
+    trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [_why_dead(one)])]
+    return LegOutcome(
+        leg=leg,
+        attempts=[one.attempt.number for one in counting],
+        baseline=before.night,
+        news=column_news(now, before.cells) if counting else ColumnNews(),
+        trouble=trouble if counting else dead,
+    )
+
+
+def _why_dead(one: FoundAttempt) -> str:
+    reasons = ["it was cut off"] if one.end is None else one.end.trouble or ["it left no column"]
+    return f"attempt {one.attempt.number}: {'; '.join(reasons)}"
+
+
+def night_code(outcomes: Iterable[LegOutcome]) -> int:
+    codes = {one.exit_code for one in outcomes}
+    return exit_code_of(violated=EXIT_VIOLATED in codes, troubled=EXIT_TROUBLE in codes)
+
+
+def night_summary(plan: NightPlan, outcomes: Sequence[LegOutcome], *, is_published: bool) -> str:
+    """Return Markdown whose first line says whether the night was published, and what is new."""
+    counts: Mapping[str, int] = {
+        colour: sum(one.exit_code == code for one in outcomes) for code, colour in COLOURS.items()
+    }
+    legs = ", ".join(f"{count} {colour}" for colour, count in counts.items() if count)
+    if is_published:
+        first = f"**Night {plan.night}: published.** Legs: {legs}."
+    else:
+        why = "; ".join(plan.missing) or "no leg left a column"
+        first = f"**Night {plan.night} is partial and published nothing**: {_escape(why)}. Legs: {legs}."
+    rows = [
+        "| Kafka | | Beside night | New | Judged for the first time | Known | Trouble |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([first, "", *rows, *map(_table_row, outcomes)]) + "\n"
+
+
+def _table_row(one: LegOutcome) -> str:
+    news = one.news
+    texts = [
+        one.leg,
+        COLOURS[one.exit_code],
+        one.baseline or "none",
+        ", ".join(map(str, news.new)),
+        ", ".join(map(str, news.first_judged)),
+        str(len(news.known)),
+        "; ".join(one.reasons),
+    ]
+    return f"| {' | '.join(map(_escape, texts))} |"
+
+
+def _escape(text: str) -> str:
+    """Escape foreign text: no HTML, no second line, no new column, no link."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    for sign in "\\`*_[]|~":
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain.replace("@", "@\u200b")

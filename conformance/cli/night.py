@@ -1,0 +1,264 @@
+"""`./kit night`: plan a night, run its legs, and merge and publish them; on any machine, from cron or from a job of CI."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from conformance.campaign.night.archive import Archive, PublishedNight
+from conformance.campaign.night.attempts import (
+    Attempt,
+    AttemptEnd,
+    FoundAttempt,
+    begin_attempt,
+    counting_attempts,
+    end_attempt,
+    find_attempts,
+    next_number,
+)
+from conformance.campaign.night.outcome import LegOutcome, leg_outcome, night_code, night_summary
+from conformance.campaign.night.plan import NightPlan, plan_night, read_night, write_night
+from conformance.campaign.outcome import is_troubled, judged_columns
+from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan
+from conformance.catalogue import shipped_rows
+from conformance.catalogue.deviations import load_deviations
+from conformance.cli.engine import print_progress
+from conformance.cli.group import HELP
+from conformance.cli.matrix import run_columns, say_bad_ends
+from conformance.cli.means import Means
+from conformance.cli.options import deviations_option, deviations_options
+from conformance.judging.news import judged_cell
+from conformance.running.baseline import read_baseline
+from conformance.running.columns import VERSION
+from conformance.running.provenance import ATTEMPT
+from fixtures.errors import WrongUse
+from fixtures.images import select_versions
+from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from protocol.errors import KitError
+from reports.commands.options import PATH
+
+RECORDED = ("shards", "histories", "evidence")
+"""The folders of a leg that a merge reads."""
+
+_plan_file = click.option(
+    "--plan", "file", type=PATH, default=Path("night/plan.json"), metavar="FILE", show_default=True
+)
+_legs = click.option(
+    "--legs", type=PATH, default=Path("night/legs"), metavar="DIR", show_default=True, help="the legs' folders"
+)
+_archive = click.option(
+    "--archive", type=PATH, default=Path("nights"), metavar="DIR", show_default=True, help="the published nights"
+)
+
+
+@click.group(context_settings=HELP)
+def night() -> None:
+    """A night: plan its legs, run them, merge them. Green means that nothing is new since the last published night."""
+
+
+@night.command(context_settings=HELP)
+@_plan_file
+@click.option("--night", "name", default="", metavar="NAME", help="a date or a growing number; default: today, UTC")
+@click.option(
+    "--versions", default="all", metavar="TEXT", help="versions and ranges, separated by blanks; default: all"
+)
+@click.option(
+    "--requirements", default="", metavar="TEXT", help="globs of rows, separated by blanks; default: every row"
+)
+@click.option("--seed", default="", metavar="SEED", help="of all drawn inputs; default: a new one for each leg")
+@click.option("--profile", default="nightly", show_default=True, metavar="smoke|quick|nightly")
+@click.option("--whole", is_flag=True, envvar="KAFKA_CONFORMANCE_WHOLE_NIGHT", help="this night may be published")
+@click.option(
+    "--event", default="", envvar="GITHUB_EVENT_NAME", help="what began the job; `schedule` is a whole night's"
+)
+def plan(
+    file: Path, name: str, versions: str, requirements: str, seed: str, profile: str, whole: bool, event: str
+) -> None:
+    """Write which legs the night has, and whether it is whole: only a whole night is published."""
+    options = ["--conformance-profile", profile, *(["--conformance-seed", seed] if seed else [])]
+    made = plan_night(
+        name or datetime.now(UTC).date().isoformat(),
+        select_versions(versions.split() or ["all"]),
+        select_versions(["all"]),
+        requirements.split(),
+        options,
+        is_meant_whole=whole or event == "schedule",
+    )
+    write_night(file, made)
+    print_progress(f"night {made.night}: {'whole' if made.is_whole else '; '.join(made.missing)}")
+    _tell_job({"legs": json.dumps(made.legs)})
+    click.echo(file.read_text().rstrip())
+
+
+@night.command(context_settings=HELP)
+@click.argument("names", nargs=-1, metavar="[LEG]...")
+@_plan_file
+@_legs
+@_archive
+@click.option("--attempt", type=int, default=0, envvar=[ATTEMPT, "GITHUB_RUN_ATTEMPT"], help="default: the next one")
+@deviations_option
+@click.pass_obj
+def leg(
+    means: Means | None,
+    names: Sequence[str],
+    file: Path,
+    legs: Path,
+    archive: Path,
+    attempt: int,
+    deviations: Sequence[str],
+) -> int:
+    """Run the named legs, or all of the plan, one after the other; 1 if anything is new, 3 for trouble, else 0."""
+    made = read_night(file)
+    if unknown := [name for name in names if name not in made.legs]:
+        raise WrongUse(f"leg {unknown[0]!r} is not in the plan of night {made.night}: {', '.join(made.legs)}.")
+    outcomes = []
+    for name in names or made.legs:
+        one = Attempt(night=made.night, leg=name, number=attempt or next_number(legs, made, name))
+        run_attempt(
+            legs / made.night / f"{name}-{one.number}",
+            one,
+            [*made.options, *deviations_options(deviations)],
+            means or Means(),
+        )
+        found = [each for each in find_attempts(legs, made) if each.attempt == one]
+        outcomes.append(_outcome_by_shards(made, found, name, Archive(archive), deviations))
+    click.echo(night_summary(made, outcomes, is_published=False).partition("\n")[2].strip())
+    return night_code(outcomes)
+
+
+def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
+    """Run a leg's column; an error of the kit ends the attempt as a dead one."""
+    begin_attempt(folder, attempt)
+    os.environ.setdefault(ATTEMPT, str(attempt.number))
+    column = ColumnRun(name=attempt.leg, selection=[VERSION, attempt.leg])
+    plan = new_plan([column], options)
+    try:
+        means.prepare([attempt.leg])
+        begin_plan(folder, plan, PLAN, print_progress)
+        run_columns(folder, plan, at_once=1, command=means.pytest)
+        say_bad_ends(folder, plan)
+        end_attempt(folder, _end_of(column, folder))
+    except KitError as error:
+        print_progress(f"{attempt}: {error}")
+        end_attempt(folder, AttemptEnd(is_whole=False, trouble=[str(error)]))
+
+
+def _end_of(column: ColumnRun, folder: Path) -> AttemptEnd:
+    is_whole = column.code in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) and any((folder / "shards").glob("*.jsonl"))
+    troubled = is_troubled(column, folder / "shards")
+    trouble = [f"its run ended with {column.code}"] if troubled or not is_whole else []
+    return AttemptEnd(is_whole=is_whole, trouble=trouble)
+
+
+def _outcome_by_shards(
+    made: NightPlan, found: Sequence[FoundAttempt], name: str, archive: Archive, deviations: Sequence[str]
+) -> LegOutcome:
+    counting = counting_attempts(found, name)
+    known = load_deviations(shipped_rows(), *map(Path, deviations))
+    judged = [judged_columns(one.folder / "shards", known) for one in counting]
+    cells = {cell.requirement: judged_cell(cell, each.explained) for each in judged for cell in each.cells}
+    return leg_outcome(name, counting, found, cells, archive.column(name, made.night))
+
+
+@night.command(context_settings=HELP)
+@_plan_file
+@_legs
+@_archive
+@click.option("--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True)
+@click.option("--pool-cut-off", "pooled", multiple=True, metavar="LEG", help="also count attempts that were cut off")
+@deviations_option
+@click.pass_obj
+def merge(
+    means: Means | None,
+    file: Path,
+    legs: Path,
+    archive: Path,
+    out: Path,
+    pooled: Sequence[str],
+    deviations: Sequence[str],
+) -> int:
+    """Merge the newest whole attempt of each leg. A whole night is added to the archive and laid out in DIR/site."""
+    made, known = read_night(file), Archive(archive)
+    try:
+        found = find_attempts(legs, made)
+        counting = {name: counting_attempts(found, name, pooled) for name in made.legs}
+        is_published = made.is_whole and any(counting.values())
+        outcomes = _merge_legs(
+            made, found, counting, known, out, _merge_options(made, known, deviations), means or Means()
+        )
+        summary = night_summary(made, outcomes, is_published=is_published)
+        if is_published:
+            _publish(made, counting, known, out)
+        _write_summary(summary, out)
+    except OSError as error:
+        raise KitError(f"night {made.night}: {error}. Nothing is published; what was published is kept.") from error
+    _tell_job({"published": json.dumps(is_published)}, summary)
+    click.echo(summary.strip())
+    return night_code(outcomes)
+
+
+def _merge_options(made: NightPlan, known: Archive, deviations: Sequence[str]) -> list[str]:
+    """Return the merge's options; raise WrongUse for a night that is older than a published one."""
+    if made.is_whole:
+        known.refuse_older(made.night)
+    baseline = [str(known.matrix_of(one.night)) for one in known.nights(made.night)][:1]
+    trend = ["--archive", str(known.folder / "runs")] if made.is_whole else []
+    return [*trend, *(word for path in baseline for word in ("--baseline", path)), *deviations_options(deviations)]
+
+
+def _merge_legs(
+    made: NightPlan,
+    found: Sequence[FoundAttempt],
+    counting: Mapping[str, Sequence[FoundAttempt]],
+    known: Archive,
+    out: Path,
+    options: Sequence[str],
+    means: Means,
+) -> list[LegOutcome]:
+    """Merge the attempts that count, if there are any, and compare each column with its published one."""
+    merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else None
+    return [
+        leg_outcome(name, counting[name], found, merged.column(name) if merged else {}, known.column(name, made.night))
+        for name in made.legs
+    ]
+
+
+def _merged_matrix(
+    counting: Mapping[str, Sequence[FoundAttempt]], out: Path, options: Sequence[str], means: Means
+) -> Path:
+    for part in (*RECORDED, "matrix", "site"):
+        shutil.rmtree(out / part, ignore_errors=True)
+    for one in (each for attempts in counting.values() for each in attempts):
+        for part in RECORDED:
+            if (one.folder / part).is_dir():
+                shutil.copytree(one.folder / part, out / part, dirs_exist_ok=True)
+    code = means.merge(out, options)
+    if code != EXIT_SATISFIED:
+        raise KitError(f"the merge of {out / 'shards'} ended with {code}: nothing is published.")
+    return out / "matrix" / "matrix.json"
+
+
+def _publish(made: NightPlan, counting: Mapping[str, Sequence[FoundAttempt]], known: Archive, out: Path) -> None:
+    """Lay out the site, then add the night to the archive: a disk that is full leaves the archive as it was."""
+    shutil.copytree(out / "matrix", out / "site", ignore=shutil.ignore_patterns("parquet"))
+    legs = {name: attempts[-1].attempt.number for name, attempts in counting.items() if attempts}
+    known.publish(PublishedNight(night=made.night, legs=legs), (out / "matrix" / "matrix.json").read_bytes())
+
+
+def _write_summary(summary: str, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    merged = out / "matrix" / "summary.md"
+    (out / "summary.md").write_text(summary + (f"\n{merged.read_text()}" if merged.is_file() else ""))
+
+
+def _tell_job(outputs: Mapping[str, str], summary: str = "") -> None:
+    """Append a job's outputs, and its summary, to the files that GitHub names, if it does."""
+    lines = "".join(f"{name}={value}\n" for name, value in outputs.items())
+    for variable, text in (("GITHUB_OUTPUT", lines), ("GITHUB_STEP_SUMMARY", summary)):
+        if path := os.environ.get(variable):
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(text)

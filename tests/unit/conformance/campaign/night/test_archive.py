@@ -1,0 +1,68 @@
+"""Which published column a leg is compared with, and what a write that was cut off leaves behind."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.campaign.night.archive import NIGHT, Archive, PublishedNight
+from conformance.judging.news import JudgedCell
+from conformance.judging.verdicts import Verdict
+from conformance.running.baseline import Baseline
+from fixtures.errors import WrongUse
+
+ROW = "KIP101-INV-01"
+
+
+def publish(archive: Archive, night: str, *columns: str, attempt: int = 1, verdict: Verdict = "satisfied") -> None:
+    cells = [JudgedCell(requirement=ROW, kafka_version=column, verdict=verdict) for column in columns]
+    matrix = msgspec.json.encode(Baseline(kafka_versions=[*columns], cells=cells))
+    archive.publish(PublishedNight(night=night, legs=dict.fromkeys(columns, attempt)), matrix)
+
+
+def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "2026-11-24", "3.8.1", "4.3.1", verdict="violated")
+    publish(archive, "2026-11-25", "4.3.1")
+    assert archive.column("4.3.1", "2026-11-26").night == "2026-11-25"
+    column = archive.column("3.8.1", "2026-11-26")
+    assert (column.night, column.cells[ROW].verdict) == ("2026-11-24", "violated")
+    assert archive.column("4.4.0", "2026-11-26") == ("", {})
+
+
+def test_no_attempt_of_a_night_is_the_baseline_of_another(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "9", "4.3.1")
+    publish(archive, "10", "4.3.1", verdict="violated")
+    assert archive.column("4.3.1", "10").night == "9"
+    publish(archive, "10", "4.3.1", attempt=2)
+    assert [one.legs for one in archive.nights("11")] == [{"4.3.1": 2}, {"4.3.1": 1}]
+
+
+def test_a_night_whose_write_was_cut_off_does_not_count(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "9", "4.3.1")
+    publish(archive, "10", "4.3.1")
+    archive.matrix_of("10").with_name(NIGHT).rename(archive.matrix_of("10").with_name(f"{NIGHT}.draft"))
+    assert archive.column("4.3.1", "11").night == "9"
+    archive.refuse_older("9")
+
+
+def test_a_night_before_the_newest_one_is_refused_and_the_same_one_is_not(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.refuse_older("1")
+    publish(archive, "10", "4.3.1")
+    archive.refuse_older("10")
+    with pytest.raises(WrongUse, match="night 9 is older than 10, which is published"):
+        archive.refuse_older("9")
+
+
+def test_what_cannot_be_read_is_refused_by_its_name(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "10", "4.3.1")
+    archive.matrix_of("10").write_text('{"schema": 2, "kafka_versions": ["4.3.1"], "cells": []}')
+    with pytest.raises(WrongUse, match=r"10/matrix.json: it is of schema 2"):
+        archive.column("4.3.1", "11")
+    archive.matrix_of("10").with_name(NIGHT).write_text("{")
+    with pytest.raises(WrongUse, match=r"10/night.json"):
+        archive.column("4.3.1", "11")

@@ -1,0 +1,67 @@
+"""The colour of a leg and of a night, and the words about them."""
+
+from pathlib import Path
+
+from conformance.campaign.night.archive import PublishedColumn
+from conformance.campaign.night.attempts import Attempt, AttemptEnd, FoundAttempt
+from conformance.campaign.night.outcome import LegOutcome, leg_outcome, night_code, night_summary
+from conformance.campaign.night.plan import NightPlan
+from conformance.judging.news import JudgedCell
+from conformance.judging.verdicts import Verdict
+
+ROW, OTHER = "KIP101-INV-01", "KIP101-INV-02"
+
+
+def column(verdict: Verdict) -> dict[str, JudgedCell]:
+    verdicts: dict[str, Verdict] = {ROW: verdict, OTHER: "satisfied"}
+    return {row: JudgedCell(requirement=row, kafka_version="4.3.1", verdict=each) for row, each in verdicts.items()}
+
+
+def outcome(
+    now: Verdict = "satisfied", before: Verdict | None = "satisfied", end: AttemptEnd | None = None
+) -> LegOutcome:
+    one = FoundAttempt(
+        attempt=Attempt(night="2", leg="4.3.1", number=1), folder=Path(), end=end or AttemptEnd(is_whole=True)
+    )
+    published = PublishedColumn("1", column(before)) if before else PublishedColumn()
+    return leg_outcome("4.3.1", [one] if one.is_whole else [], [one], column(now), published)
+
+
+DEAD = AttemptEnd(is_whole=False, trouble=["no <image>\n| at all"])
+PLAN = NightPlan(night="2", missing=[], legs=["4.3.1"], options=[])
+
+
+def test_a_leg_is_red_for_what_is_new_and_in_trouble_if_it_is_dead() -> None:
+    assert outcome().exit_code == 0
+    assert outcome("violated", "violated").exit_code == 0
+    assert outcome("violated").exit_code == 1
+    assert outcome("error").exit_code == 3
+    assert outcome(end=DEAD).exit_code == 3
+    assert outcome(end=AttemptEnd(is_whole=True, trouble=["its run ended with 3"])).exit_code == 3
+    never = leg_outcome("4.3.1", [], [], {}, PublishedColumn())
+    assert (never.exit_code, never.reasons) == (3, ["it never began"])
+
+
+def test_the_first_night_of_a_column_has_no_news() -> None:
+    found = outcome("violated", None)
+    assert (found.exit_code, found.baseline, [str(case) for case in found.news.first_judged]) == (0, "", [ROW])
+
+
+def test_a_night_is_as_red_as_its_reddest_leg() -> None:
+    assert night_code([outcome()]) == 0
+    assert night_code([outcome(), outcome(end=DEAD)]) == 3
+    assert night_code([outcome(end=DEAD), outcome("violated")]) == 1
+
+
+def test_the_first_line_says_what_was_published() -> None:
+    first = night_summary(PLAN, [outcome(), outcome("violated")], is_published=True).splitlines()[0]
+    assert first == "**Night 2: published.** Legs: 1 green, 1 red."
+    partial = NightPlan(night="2", missing=["it has only the rows KIP320-*"], legs=["4.3.1"], options=[])
+    first = night_summary(partial, [outcome()], is_published=False).splitlines()[0]
+    assert first == "**Night 2 is partial and published nothing**: it has only the rows KIP320-\\*. Legs: 1 green."
+
+
+def test_foreign_text_is_no_markdown() -> None:
+    lines = night_summary(PLAN, [outcome(end=DEAD)], is_published=False).splitlines()
+    assert lines[0].startswith("**Night 2 is partial and published nothing**: no leg left a column.")
+    assert "attempt 1: no &lt;image&gt; \\| at all" in lines[-1]

@@ -1,0 +1,197 @@
+"""Nights by their three commands, on columns that a fake pytest ran: colours, what is published, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.campaign.outcome import judged_columns
+from conformance.cli.means import Means
+from conformance.cli.night import night
+from conformance.judging.news import judged_cell
+from conformance.running.baseline import Baseline
+from fixtures.errors import EngineMissing, WrongUse
+from fixtures.images import select_versions
+from protocol.errors import KitError
+
+ALL = select_versions(["all"])
+ONE, *OTHERS = ALL
+FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
+
+
+def merge_here(out: Path, options: Sequence[str]) -> int:
+    """Write the part of a matrix.json that a night reads, without Spark."""
+    judged = judged_columns(out / "shards")
+    cells = [judged_cell(cell, {}) for cell in judged.cells]
+    labels = list(dict.fromkeys(cell.kafka_version for cell in cells))
+    (out / "matrix" / "parquet").mkdir(parents=True)
+    (out / "matrix" / "matrix.json").write_bytes(msgspec.json.encode(Baseline(kafka_versions=labels, cells=cells)))
+    (out / "matrix" / "options.json").write_text(json.dumps([*options]))
+    return 0
+
+
+class Nights:
+    """Nights in one folder."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.archive, self.merged = folder / "nights", folder / "night" / "merged"
+        self._monkeypatch = monkeypatch
+        monkeypatch.chdir(folder)
+        for variable in ("GITHUB_EVENT_NAME", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_RUN_ATTEMPT"):
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
+
+    def __call__(self, *arguments: str, dead: str = "", **columns: list[str]) -> int:
+        def prepare(versions: Sequence[str]) -> None:
+            if dead in versions:
+                raise EngineMissing("the registry does not answer")
+
+        words = {name.removeprefix("v").replace("_", "."): each for name, each in columns.items()}
+        self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(words))
+        means = Means(prepare=prepare, pytest=FAKE, merge=merge_here)
+        code: int = night.main([*arguments], standalone_mode=False, obj=means) or 0
+        return code
+
+    def plan(self, name: str, *options: str) -> None:
+        self("plan", "--night", name, "--whole", *options)
+
+    def leg(self, leg: str, *words: str, dead: bool = False, attempt: int = 0) -> int:
+        options = ["--attempt", str(attempt)] if attempt else []
+        self._monkeypatch.delenv("KAFKA_CONFORMANCE_ATTEMPT", raising=False)
+        return self("leg", leg, *options, dead=leg if dead else "-", **{f"v{leg.replace('.', '_')}": [*words]})
+
+    def merge(self, *options: str) -> int:
+        return self("merge", *options)
+
+    def publish(self, name: str, *words: str) -> int:
+        """Run a whole night of which ONE has these words, and the other legs are dead."""
+        self.plan(name)
+        self.leg(ONE, *words)
+        return self.merge()
+
+    @property
+    def published(self) -> list[str]:
+        return sorted(path.parent.name for path in self.archive.glob("nights/*/night.json"))
+
+    @property
+    def first_line(self) -> str:
+        return (self.merged / "summary.md").read_text().splitlines()[0]
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    return Nights(tmp_path, monkeypatch)
+
+
+def test_a_leg_is_green_until_something_is_new(nights: Nights) -> None:
+    nights.plan("1")
+    assert nights.leg(ONE, "satisfied", "violated") == 0, "judged for the first time"
+    nights.merge()
+    nights.plan("2")
+    assert nights.leg(ONE, "satisfied", "violated") == 0, "violated in the last night"
+    assert nights.leg(ONE, "satisfied", "other-satisfied") == 0
+    nights.merge()
+    nights.plan("3")
+    assert nights.leg(ONE, "satisfied", "violated") == 1
+    assert nights.leg(ONE, "violated", "error") == 1
+    assert nights.leg(ONE, "satisfied", "error") == 3
+    assert nights.leg(ONE, "satisfied") == 3, "half of the rows"
+    assert nights.leg(ONE, dead=True) == 3
+
+
+def test_only_a_whole_night_is_published(nights: Nights) -> None:
+    nights.publish("1", "satisfied")
+    assert nights.published == ["1"]
+    assert nights.first_line.startswith("**Night 1: published.**")
+    assert (nights.merged / "site" / "matrix.json").is_file()
+    assert not (nights.merged / "site" / "parquet").exists()
+    kept = (nights.archive / "nights" / "1" / "matrix.json").read_bytes()
+    nights("plan", "--night", "2", "--versions", f"{ONE}", "--whole")
+    assert nights.leg(ONE, "satisfied", "violated") == 1
+    assert nights.merge() == 1
+    assert nights.first_line.startswith("**Night 2 is partial and published nothing**: it leaves out")
+    assert nights.published == ["1"]
+    assert (nights.archive / "nights" / "1" / "matrix.json").read_bytes() == kept
+    assert not (nights.merged / "site").exists()
+    assert "--archive" not in json.loads((nights.merged / "matrix" / "options.json").read_text())
+
+
+def test_a_night_that_another_attempt_ends_well_is_like_one_that_went_well(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.plan("2")
+    assert nights.leg(ONE, dead=True) == 3
+    nights.merge()
+    assert nights.published == ["1"], "no leg left anything"
+    assert nights.leg(ONE, "satisfied", "violated") == 1
+    nights.merge()
+    assert nights.published == ["1", "2"]
+    nights.plan("2")
+    assert nights.leg(ONE, "satisfied", "violated") == 1, "still beside night 1"
+    assert nights.merge() == 1
+    assert "| 1 | KIP320-FETCH-03" in (nights.merged / "summary.md").read_text()
+
+
+def test_a_dead_night_keeps_the_column_for_the_nights_after_it(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.plan("2")
+    nights.leg(OTHERS[0], "satisfied")
+    assert nights.leg(ONE, dead=True) == 3
+    assert nights.merge() == 3
+    assert "the registry does not answer" in (nights.merged / "summary.md").read_text()
+    nights.plan("3")
+    assert nights.leg(ONE, "satisfied", "violated") == 1
+
+
+def test_a_cut_off_attempt_is_no_column(nights: Nights) -> None:
+    nights.plan("1")
+    assert nights.leg(ONE, "satisfied", "cut", "killed") == 3
+    assert nights.merge() == 3
+    assert nights.published == []
+
+
+def test_a_scheduled_job_is_told_of_legs_and_publication(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.setenv(variable, str(nights.folder / variable))
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
+    nights("plan", "--night", "7")
+    nights.leg(ONE, "satisfied")
+    nights.merge()
+    legs, published = (nights.folder / "GITHUB_OUTPUT").read_text().splitlines()
+    assert json.loads(legs.removeprefix("legs=")) == [*ALL]
+    assert published == "published=true"
+    assert (nights.folder / "GITHUB_STEP_SUMMARY").read_text().startswith("**Night 7: published.**")
+
+
+def test_a_disk_that_is_full_publishes_nothing(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    nights.publish("1", "satisfied")
+    nights.plan("2")
+    nights.leg(ONE, "satisfied")
+    (nights.merged / "site").rename(nights.folder / "site")
+    full = nights.archive / "nights" / "2"
+    full.write_text("not a folder")
+    with pytest.raises(KitError, match=r"night 2: .*Nothing is published"):
+        nights.merge()
+    assert nights.published == ["1"]
+
+
+def test_bad_requests_are_refused_in_a_sentence(nights: Nights) -> None:
+    with pytest.raises(WrongUse, match=r"9.9.9"):
+        nights("plan", "--versions", "9.9.9 $(touch x)")
+    with pytest.raises(WrongUse, match="named by a date or a number"):
+        nights("plan", "--night", '"; id')
+    with pytest.raises(WrongUse, match=r"plan.json"):
+        nights.merge()
+    nights.publish("5", "satisfied")
+    with pytest.raises(WrongUse, match=r"leg '9.9.9' is not in the plan"):
+        nights.leg("9.9.9")
+    nights.plan("4")
+    nights.leg(ONE, "satisfied")
+    with pytest.raises(WrongUse, match="night 4 is older than 5"):
+        nights.merge()
+    assert nights.published == ["5"]
