@@ -116,6 +116,29 @@ def follower_truncates(frozen: Frozen, case: str, leader: int, first: int, secon
     )
 
 
+@probe("KIP595-FETCH-15", rig=FROZEN, smoke=False, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, good=COUNT, later=COUNT)
+def follower_appends_no_later_epoch(
+    frozen: Frozen, case: str, leader: int, ahead: int, good: int, later: int
+) -> Claims:
+    """A follower drops batches of a later epoch than the one that it fetches in, and keeps those before them."""
+    fetch = frozen.follow(leader)
+    before, epoch = log_end_of(fetch), epoch_of(fetch)
+    count = good if case == "after-others" else 0
+    end = LogEnd(epoch, before.offset + count) if count else before
+    earlier = [no_ops(count, before.offset, epoch)] if count else []
+    following = frozen.offer(fetch, *earlier, no_ops(later, end.offset, epoch + ahead))
+    last = frozen.log_on_disk()[-1]
+    right = log_end_of(following) == end and last.leader_epoch <= epoch
+    shown = (
+        f"it went on from {say(log_end_of(following))}, with epoch {last.leader_epoch} up to {last.last_offset} on disk"
+    )
+    yield held_if(
+        right, detail=f"in epoch {epoch} it was given a batch of epoch {epoch + ahead} at {end.offset}: {shown}"
+    )
+    if log_end_of(following).epoch > epoch:
+        frozen.diverge(frozen.follow(leader, ahead + 1), EpochAndOffset(*end))
+
+
 @probe("KIP595-FETCH-13", rig=FROZEN, cases=["leader-named", "leader-unknown"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
        error=sampled_from(["FENCED_LEADER_EPOCH", "NOT_LEADER_OR_FOLLOWER"]))  # fmt: skip
 def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int, error: str) -> Claims:

@@ -303,6 +303,20 @@ class Frozen:
             self.bench.count_excuse(GIVEN_UP)
         return again
 
+    def offer(self, fetch: Received, *batches: NewBatch) -> Received:
+        """Answer a fetch with records that the voter may drop; return the next fetch."""
+        records = b"".join(encode_batch(one) for one in batches)
+        for _ in range(ANSWERS):
+            taken = self.serve(fetch, records=records)
+            following = self.fetch_in(epoch_of(fetch), fetch.peer)
+            if following is None:
+                break
+            if taken or log_end_of(following) != log_end_of(fetch):
+                return following
+            self.bench.count_excuse(GIVEN_UP)
+            fetch = following
+        raise self.bench.wait.overdue("next fetch", f"{self.name} does not go on fetching from {fetch.peer}", SOON)
+
     def feed(self, fetch: Received, *batches: NewBatch, high_watermark: int = -1) -> Received:
         """Answer a fetch with records; return the next fetch."""
         records = b"".join(encode_batch(one) for one in batches)

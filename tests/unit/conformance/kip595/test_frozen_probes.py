@@ -67,6 +67,7 @@ BUGS = {
     "observers-count": {("KIP595-HW-03", "known-watermark")},
     "truncates-too-much": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
     "keeps-tail": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
+    "later-epoch-appended": {("KIP595-FETCH-15", "alone"), ("KIP595-FETCH-15", "after-others")},
     "never-backs-off": {("KIP595-FETCH-13", "not-available")},
     "begin-resets": {("KIP595-BEGIN-04", "repeat")},
     "late-end-elects": {("KIP595-END-01", "older-epoch")},
