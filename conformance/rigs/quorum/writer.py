@@ -45,6 +45,7 @@ class MetadataWriter:
         self.bench = bench
         self.written: list[Write] = []
         self.deleted: set[str] = set()
+        self.waits = WAITS
         self._counted, self._count, self._turns = counted, 0, 0
 
     def create(self, node: str) -> Write:
@@ -65,7 +66,7 @@ class MetadataWriter:
         """Return the answer, None if there is none, and False if the request was certainly never sent."""
         topic = NewTopic(name, num_partitions=1, replication_factor=1)
         try:
-            answer = self._client(node).create_topics([topic], timeout_ms=int(WAITS * 1000))
+            answer = self._client(node).create_topics([topic], timeout_ms=int(self.waits * 1000))
         except NotSent:
             return None, False
         except WireError:
@@ -79,7 +80,7 @@ class MetadataWriter:
         if oldest is not None:
             self.deleted.add(oldest)
             try:
-                self._client(node).delete_topics([oldest], timeout_ms=int(WAITS * 1000))
+                self._client(node).delete_topics([oldest], timeout_ms=int(self.waits * 1000))
             except WireError:
                 """The deletion is of unknown outcome, as the history shows."""
 
@@ -119,5 +120,5 @@ class MetadataWriter:
 
     def _client(self, node: str) -> NodeClient:
         client = self.bench.node(node, purpose="writer")
-        client.timeout = WAITS
+        client.timeout = self.waits
         return client

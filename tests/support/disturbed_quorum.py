@@ -1,0 +1,113 @@
+"""A disturbed quorum in memory, as far as the claims of schedules look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim, PremiseClaim
+from conformance.core.waiting import Settled
+from conformance.rigs.quorum.disturbed import DisturbedQuorum
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import QuorumAnswer
+
+CONTROLLERS = ("controller-101", "controller-102", "controller-103")
+TRIES = 3
+LED = LeaderAndEpoch(101, 4)
+
+
+class Waits:
+    """Waits that end after some tries, in which the kit woke this late."""
+
+    def __init__(self, late: float) -> None:
+        self.late = late
+
+    def recorded_late(self, within: float) -> float:
+        return self.late
+
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+        return Settled(TRIES, any(probe() for _ in range(TRIES)), within, self.late)
+
+
+class FakeWriter:
+    def __init__(self, kept: Sequence[str]) -> None:
+        self._kept = [*kept]
+
+    def kept_topics(self) -> list[str]:
+        return self._kept
+
+
+class FakeDisturbed:
+    """`known` are the leaders that controllers name, `led` the one on which all agree, `shown` the topics of each broker."""
+
+    controllers = CONTROLLERS
+    brokers = ("broker-1", "broker-2")
+
+    def __init__(
+        self,
+        led: LeaderAndEpoch = LED,
+        *,
+        known: Mapping[str, LeaderAndEpoch] | None = None,
+        described: QuorumAnswer | None = None,
+        late: float = 0.0,
+        kept: Sequence[str] = (),
+        shown: Mapping[str, Mapping[str, UUID | None]] | None = None,
+    ) -> None:
+        self.wait = Waits(late)
+        self.led = led
+        self.shown = shown or {}
+        self.writer = FakeWriter(kept)
+        self._known = known or dict.fromkeys(CONTROLLERS, led)
+        self._described = described
+        self._seconds = 0.0
+
+    @property
+    def bench(self) -> FakeDisturbed:
+        return self
+
+    @property
+    def quorum(self) -> FakeDisturbed:
+        return self
+
+    def agreed_leader(self) -> LeaderAndEpoch:
+        return self.led
+
+    def id_of(self, name: str) -> int:
+        return int(name.removeprefix("controller-"))
+
+    def known_by(self, names: Iterable[str]) -> dict[str, LeaderAndEpoch]:
+        return {name: self._known[name] for name in names if name in self._known}
+
+    def answers(self, names: Iterable[str], ask: Callable[[str], Any]) -> dict[str, Any]:
+        return {name: ask(name) for name in names}
+
+    def describe(self, name: str) -> QuorumAnswer | None:
+        return self._described
+
+    def node(self, name: str, *, controller: bool = False) -> FakeDisturbed:
+        return self
+
+    def describe_quorum(self) -> QuorumAnswer | None:
+        return self._described
+
+    def seconds(self) -> float:
+        self._seconds += 6.0
+        return self._seconds
+
+
+def as_disturbed(fake: FakeDisturbed) -> DisturbedQuorum:
+    return cast(DisturbedQuorum, fake)
+
+
+def results(claims: Iterable[Claim]) -> list[tuple[str, str]]:
+    """Return case and result of observations; an excuse is its name, an unmet premise its text."""
+    found: list[tuple[str, str]] = []
+    for one in claims:
+        if isinstance(one, ObservationClaim):
+            found.append((one.observation.case, one.observation.result))
+        elif isinstance(one, ExcuseClaim):
+            found.append((one.case, one.evidence.name))
+        elif isinstance(one, PremiseClaim) and not one.met:
+            found.append(("unmet", one.what))
+    return found

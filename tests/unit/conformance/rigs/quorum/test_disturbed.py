@@ -1,0 +1,52 @@
+"""The duties of a healed quorum: it agrees, catches up, and stays in its epoch."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.rigs.quorum.disturbed import all_run, controllers_catch_up, stays_calm
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
+from tests.support.disturbed_quorum import CONTROLLERS, FakeDisturbed, as_disturbed, results
+
+LED, LATER = LeaderAndEpoch(101, 4), LeaderAndEpoch(101, 5)
+
+
+def described(*ends: int, error: Error = Error.NONE) -> QuorumAnswer:
+    voters = tuple(QuorumReplica(replica_id=101 + n, log_end_offset=end) for n, end in enumerate(ends))
+    return QuorumAnswer(
+        version=1,
+        topic=METADATA_TOPIC,
+        partition=0,
+        error=error,
+        leader_id=101,
+        leader_epoch=4,
+        high_watermark=9,
+        current_voters=voters,
+    )
+
+
+@pytest.mark.parametrize(("ends", "result"), [((9, 9, 9), "held"), ((9, 9, 4), "violated"), ((9, -1, 9), "violated")])
+def test_all_logs_reach_the_leaders_end(ends: tuple[int, ...], result: str) -> None:
+    fake = FakeDisturbed(described=described(*ends))
+    assert results(controllers_catch_up(as_disturbed(fake))) == [("log", result)]
+
+
+def test_without_a_leader_nothing_is_caught_up() -> None:
+    fake = FakeDisturbed(described=described(9, 9, 9, error=Error.NOT_LEADER_OR_FOLLOWER))
+    assert results(controllers_catch_up(as_disturbed(fake))) == [("log", "violated")]
+
+
+@pytest.mark.parametrize(
+    ("known", "late", "result"), [(LED, 0.0, "held"), (LATER, 0.0, "violated"), (LATER, 1.0, "kit-starved")]
+)
+def test_the_epoch_stays(known: LeaderAndEpoch, late: float, result: str) -> None:
+    fake = FakeDisturbed(known=dict.fromkeys(CONTROLLERS, known), late=late)
+    assert results(stays_calm(as_disturbed(fake), LED, 0.0)) == [("calm", result)]
+
+
+def test_a_controller_that_does_not_run_ends_the_example() -> None:
+    assert results([all_run(as_disturbed(FakeDisturbed()))]) == []
+    fake = FakeDisturbed(known={"controller-101": LED})
+    assert results([all_run(as_disturbed(fake))]) == [("unmet", "all controllers running")]
