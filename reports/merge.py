@@ -18,7 +18,7 @@ from reports.archive.adding import Filed
 from reports.archive.adding import archive as add
 from reports.archive.reading import read_trend
 from reports.ingest import read, validate
-from reports.ingest.distinct import DistinctLines, coalesce_to_cores, distinct_lines
+from reports.ingest.distinct import DistinctLines, coalesce_to_cores, distinct_lines, keep
 from reports.ingest.intake import take_in
 from reports.insights import TABLES, FaultReach, Insights, assemble_insights
 from reports.jobs import side_by_side
@@ -138,11 +138,11 @@ class _Tables:
 
     def collect(self) -> _Found:
         """Collect the small tables in one job. None of them grows with the number of observations."""
-        alike = coalesce_to_cores(cells.join_alike(self.observations)).persist()
+        alike = keep(coalesce_to_cores(cells.join_alike(self.observations)))
         found = collect_rows(self._small_tables(alike))
         alike.unpersist()
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
-        cases = tables.cases(decided, found["distinct"], found["wavers"], sums)
+        cases = tables.cases(decided, [*found["distinct"], *found["inputs"]], found["wavers"], sums)
         pooled = Pooled(
             cases=cases,
             violations=found["violations"],
@@ -166,7 +166,8 @@ class _Tables:
         broken = cells.observations(self._few, self._outdated)
         return {
             "decided": cells.count_results(alike),
-            "distinct": cells.distinct(alike, self._incidental),
+            "distinct": cells.distinct(alike),
+            "inputs": cells.distinct_inputs(alike, self._incidental),
             "wavers": cells.wavers(alike),
             "wavering": cells.wavering(alike),
             "paths": cells.paths(alike),

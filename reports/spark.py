@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -19,10 +20,14 @@ from reports.errors import SparkMissing
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Python would tell Java before each call where it is made, for messages of errors.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     # Adaptive execution joins many small partitions, but does not split few large ones.
     "spark.sql.shuffle.partitions": "32",
     "spark.sql.parquet.compression.codec": "zstd",
+    # A task has lines of one or two columns: with a file open for each they need not be sorted by column.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     # Java never compiles longer methods, and those that Spark generates for all fields of a line are longer.
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
@@ -37,7 +42,7 @@ _FLAGS = f"-Dlog4j2.configurationFile={Path(__file__).parent}/log4j2.properties"
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
@@ -61,7 +66,8 @@ def spark_session(master: str = "local[*]", *, small: bool = False) -> Iterator[
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf.setMaster(master)
         _start_java(conf)
-    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    with _no_extensions(SparkContext.getOrCreate(conf)):
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark
@@ -86,6 +92,22 @@ def _start_java(conf: SparkConf) -> None:
         ) from error
     finally:
         os.close(write_end)
+
+
+@contextmanager
+def _no_extensions(context: SparkContext) -> Iterator[None]:
+    """Hide Spark's own extensions from a local session: registering MLlib's functions takes a third of its start."""
+    jvm: Any = context._jvm
+    thread = jvm.java.lang.Thread.currentThread()
+    loader = thread.getContextClassLoader()
+    if not _is_submitted():
+        # They are found through the thread's class loader. So would be the classes of Python's calls.
+        jvm.py4j.reflection.ReflectionUtil.setClassLoadingStrategy(jvm.py4j.reflection.RootClassLoadingStrategy())
+        thread.setContextClassLoader(jvm.java.lang.ClassLoader.getPlatformClassLoader())
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(loader)
 
 
 def _pass_on(read_end: int) -> None:

@@ -17,7 +17,7 @@ from reports.spark import spark_session
 from reports.texts import terminal
 from reports.texts.files import write_texts
 
-_SMALL_BYTES = 64 * 2**20
+_SMALL_BYTES = 128 * 2**20
 
 
 def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:

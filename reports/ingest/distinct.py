@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import msgspec
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conformance.judging.intake import ShardSummary
@@ -36,14 +36,14 @@ class DistinctLines(msgspec.Struct, frozen=True):
 def distinct_lines(lines: DataFrame) -> Iterator[DistinctLines]:
     """Yield the distinct lines of `reports.ingest.validate.classify`, cached until the block ends."""
     # Memory cannot hold them all. Filling it with as many as possible doubled the time for garbage collection.
-    kept = [lines.persist(StorageLevel.DISK_ONLY)]
+    kept = [lines := keep(lines, StorageLevel.DISK_ONLY)]
     try:
         kept.append(few := _few_lines(lines))
         found = collect_rows({"counts": count(lines), "texts": texts(few)})
         counts, numbers, doubtful = found["counts"], list[Row](), _doubtful_shards(found["counts"])
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
-            kept.append(compared := lines.where(is_doubtful).dropDuplicates(["text"]).persist())
+            kept.append(compared := keep(lines.where(is_doubtful).dropDuplicates(["text"])))
             again = collect_rows({"counts": count(compared), "numbers": distinct_numbers(compared)})
             counts = [row for row in counts if row["shard"] not in doubtful] + again["counts"]
             numbers = again["numbers"]
@@ -57,7 +57,19 @@ def distinct_lines(lines: DataFrame) -> Iterator[DistinctLines]:
 
 def _few_lines(lines: DataFrame) -> DataFrame:
     rare = ~F.col("whole") | (F.col("type") != "observation") | (F.col("result") == "violated")
-    return coalesce_to_cores(lines.where(rare)).persist()
+    return keep(coalesce_to_cores(lines.where(rare)))
+
+
+def keep(table: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK_DESER) -> DataFrame:
+    """Return a table that is computed once, by the first job that scans it: kept as columns, or as rows in a small merge.
+
+    Making columns of few rows and reading them back costs more than it saves. But rows stay until the session ends, and
+    are not computed again when a cluster loses them.
+    """
+    spark = table.sparkSession
+    if _shuffle_partitions(spark) == 1 and spark.sparkContext.master.startswith("local"):
+        return table.localCheckpoint(eager=False)
+    return table.persist(level)
 
 
 def coalesce_to_cores(table: DataFrame) -> DataFrame:
@@ -66,8 +78,11 @@ def coalesce_to_cores(table: DataFrame) -> DataFrame:
     If this session shuffles into one partition, the table gets one too: grouping it then needs no shuffle.
     """
     spark = table.sparkSession
-    shuffled = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return table.coalesce(min(2 * spark.sparkContext.defaultParallelism, shuffled))
+    return table.coalesce(min(2 * spark.sparkContext.defaultParallelism, _shuffle_partitions(spark)))
+
+
+def _shuffle_partitions(spark: SparkSession) -> int:
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def _doubtful_shards(counts: Iterable[Row]) -> list[str]:

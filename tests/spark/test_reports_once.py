@@ -61,11 +61,22 @@ def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None
 
 
 def test_whole_shards_are_taken_as_they_are(spark: SparkSession) -> None:
-    lines = _lines(spark, [*WHOLE, *CUT])
-    with distinct_lines(lines) as found:
-        assert (found.doubtful, found.lines) == ([], lines)
+    texts = [*WHOLE, *CUT]
+    with distinct_lines(_lines(spark, texts)) as found:
+        assert found.doubtful == []
+        assert [row.text for row in found.lines.collect()] == texts
+
+
+def test_a_small_merge_keeps_rows_and_a_large_one_columns(spark: SparkSession) -> None:
+    lines = _lines(spark, WHOLE)
+    with distinct_lines(lines):
+        assert not lines.is_cached
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    with distinct_lines(lines):
         assert lines.is_cached
     assert not lines.is_cached
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
 
 def _in_order(summaries: Sequence[ShardSummary]) -> list[ShardSummary]:
