@@ -95,6 +95,7 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
     priority: str
     kind: str
     checks: list[str]
+    hash: str = ""
 
     @property
     def family(self) -> str:
@@ -124,7 +125,10 @@ class RunOrigin(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class ColumnReport(msgspec.Struct, kw_only=True):
-    """The facts of a column, and its known gaps."""
+    """The facts of a column, and its known gaps.
+
+    One that was not run, for the reason `not_run`, is that of an earlier night, `from_run`, `age_nights` nights ago.
+    """
 
     kafka_version: str
     version: str
@@ -145,6 +149,14 @@ class ColumnReport(msgspec.Struct, kw_only=True):
     selection: list[str] = []
     ended_early: list[str] = []
     origins: list[RunOrigin] = []
+    from_run: str = ""
+    age_nights: int = 0
+    not_run: str = ""
+
+    @property
+    def age(self) -> str:
+        """The age of a column that was not run, in words; empty for one that was."""
+        return f"{self.age_nights} night{'s' if self.age_nights != 1 else ''} old" if self.from_run else ""
 
 
 class StaleDeviation(msgspec.Struct, frozen=True, kw_only=True):
@@ -328,7 +340,7 @@ def _row_facts(row: Requirement, intake: Intake) -> RowFacts:
     checks = {check for column in intake.columns for check in column.checks.get(row.id, ())}
     return RowFacts(
         requirement=row.id, title=row.title, kip=row.kip, section=row.section, level=row.level, priority=row.priority,
-        kind=row.kind, checks=sorted(checks),
+        kind=row.kind, checks=sorted(checks), hash=row.hash,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from reports.matrix import Matrix
 
 INSIGHTS = "insights.json"
 
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_Struct = TypeVar("_Struct")
 
 
 class ComparedViolation(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def compared_matrix(matrix: Matrix) -> ComparedMatrix:
 
 def read_compared(path: Path) -> ComparedMatrix:
     """Read what a comparison needs. Raises ReportError for a file that is not a matrix, or has another schema."""
-    return _require_our_schema(_read_struct(path, ComparedMatrix), path)
+    return _require_our_schema(read_struct(path, ComparedMatrix), path)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -65,13 +65,13 @@ def read_matrix(path: Path) -> Matrix:
 
     Raises ReportError for a file that is not a matrix, or that another version of the kit wrote in another form.
     """
-    return _require_our_schema(_read_struct(path, Matrix), path)
+    return _require_our_schema(read_struct(path, Matrix), path)
 
 
 def read_insights(matrix: Path) -> Insights:
     """Read the insights.json beside a matrix.json; return empty insights if there is none."""
     path = matrix.with_name(INSIGHTS)
-    return _read_struct(path, Insights) if path.is_file() else Insights()
+    return read_struct(path, Insights) if path.is_file() else Insights()
 
 
 def column_named(asked: str, known: Iterable[str]) -> str:
@@ -98,7 +98,8 @@ def _similar_names(asked: str, known: list[str]) -> str:
     )
 
 
-def _read_struct(path: Path, kind: type[_Struct]) -> _Struct:
+def read_struct(path: Path, kind: type[_Struct]) -> _Struct:
+    """Read a JSON file of this type. Raises ReportError for any other."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 
 from conformance.campaign.night.archive import Archive, PublishedNight
 from conformance.campaign.night.attempts import (
@@ -23,7 +24,7 @@ from conformance.campaign.night.attempts import (
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome, night_code, night_summary
 from conformance.campaign.night.plan import NightPlan, plan_night, read_night, write_night
 from conformance.campaign.outcome import is_troubled, judged_columns
-from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan
+from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan, write_whole
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.cli.engine import print_progress
@@ -39,8 +40,11 @@ from fixtures.errors import WrongUse
 from fixtures.images import select_versions
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from protocol.errors import KitError
+from reports.carried import CarriedColumn
 from reports.commands.options import PATH
 
+CARRIED = "carried.json"
+"""The file with the columns that are carried over."""
 RECORDED = ("shards", "histories", "evidence")
 """The folders of a leg that a merge reads."""
 
@@ -187,9 +191,11 @@ def merge(
         found = find_attempts(legs, made)
         counting = {name: counting_attempts(found, name, pooled) for name in made.legs}
         is_published = made.is_whole and any(counting.values())
-        outcomes = _merge_legs(
-            made, found, counting, known, out, _merge_options(made, known, deviations), means or Means()
-        )
+        options = [
+            *_merge_options(made, known, deviations),
+            *_carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
+        ]
+        outcomes = _merge_legs(made, found, counting, known, out, options, means or Means())
         summary = night_summary(made, outcomes, is_published=is_published)
         if is_published:
             _publish(made, counting, known, out)
@@ -208,6 +214,27 @@ def _merge_options(made: NightPlan, known: Archive, deviations: Sequence[str]) -
     baseline = [str(known.matrix_of(one.night)) for one in known.nights(made.night)][:1]
     trend = ["--archive", str(known.folder / "runs")] if made.is_whole else []
     return [*trend, *(word for path in baseline for word in ("--baseline", path)), *deviations_options(deviations)]
+
+
+def _carry_options(
+    made: NightPlan, dead: Sequence[str], found: Sequence[FoundAttempt], known: Archive, out: Path
+) -> list[str]:
+    """Return the merge's option that has a whole night show the dead legs' columns as they were last published."""
+    published = {name: column for name in dead if (column := known.column(name, made.night)).night}
+    if not (made.is_whole and published):
+        return []
+    carried = [
+        CarriedColumn(
+            kafka_version=name,
+            matrix=str(known.matrix_of(column.night).absolute()),
+            from_run=column.night,
+            age_nights=column.age,
+            reason="; ".join(leg_outcome(name, [], found, {}, column).reasons),
+        )
+        for name, column in published.items()
+    ]
+    write_whole(out / CARRIED, msgspec.json.encode(carried))
+    return ["--carry", str(out / CARRIED)]
 
 
 def _merge_legs(

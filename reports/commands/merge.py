@@ -33,8 +33,17 @@ from reports.errors import SparkMissing, spark_missing
     metavar="FILE",
     help="known deviations of your own, in the format of conformance/known-deviations.toml; repeatable",
 )
+@click.option(
+    "--carry",
+    "carried",
+    type=PATH,
+    metavar="FILE",
+    help="columns of earlier matrices to show beside these, as `night merge` writes them",
+)
 @click.option("--master", default="local[*]", help="Spark's master; default: local[*]; spark-submit has its own")
-def merge(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
+def merge(
+    shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], carried: Path | None, master: str
+) -> int:
     """Merge shards into the conformance matrix."""
     # Imported here: Spark takes longer to import than the other commands to run.
     try:
@@ -42,4 +51,4 @@ def merge(shards: str, out: Path, archive: str, baseline: str, deviations: Seque
     except ModuleNotFoundError as error:
         raise SparkMissing(spark_missing(error.name or "")) from error
 
-    return merge_shards(shards, out, archive, baseline, deviations, master)
+    return merge_shards(shards, out, archive, baseline, deviations, master, carried)

@@ -8,6 +8,7 @@ from pathlib import Path
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.exit_codes import EXIT_SATISFIED
+from reports.carried import CarriedColumn, carry_over, read_carried
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
 from reports.matrix_file import read_compared
@@ -20,7 +21,9 @@ from reports.texts.files import write_texts
 _SMALL_BYTES = 128 * 2**20
 
 
-def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str) -> int:
+def merge_shards(
+    shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str, carried: Path | None
+) -> int:
     """Merge shards, write all output to `out`, and print the matrix.
 
     Returns 0, whatever the matrix says. Raises ReportError and CatalogueError.
@@ -29,17 +32,29 @@ def merge_shards(shards: str, out: Path, archive: str, baseline: str, deviations
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
 
-    def present(merged: Merged) -> None:
-        write_texts(merged.matrix, merged.insights, out, known)
-        write_site(merged, shipped_rows(), out, beside)
+    over = read_carried(carried) if carried else []
 
-    merged = _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master, present)
+    def present(merged: Merged) -> None:
+        whole = _carry_over(merged, over)
+        write_texts(whole.matrix, whole.insights, out, known)
+        write_site(whole, shipped_rows(), out, beside)
+
+    merged = _carry_over(
+        _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master, present), over
+    )
     terminal.show(merged.matrix, sys.stdout)
     for filed in merged.filed:
         if filed.outcome == "kept":
             print(f"note: {filed}", file=sys.stderr)
     print(out / "index.html")
     return EXIT_SATISFIED
+
+
+def _carry_over(merged: Merged, carried: Sequence[CarriedColumn]) -> Merged:
+    if not carried:
+        return merged
+    matrix, insights = carry_over(merged.matrix, merged.insights, carried)
+    return Merged(matrix=matrix, insights=insights, filed=merged.filed)
 
 
 def _merge_in_session(

@@ -39,7 +39,8 @@ def file_of(column: ColumnReport) -> str:
 
 
 def _column_badge(column: ColumnReport) -> dict[str, Any]:
-    return _badge_of_counts(f"Kafka {column.kafka_version}", column.verdicts, bool(column.incomplete))
+    badge = _badge_of_counts(f"Kafka {column.kafka_version}", column.verdicts, bool(column.incomplete))
+    return badge | {"message": f"{badge['message']} ({column.age})", "color": "lightgrey"} if column.age else badge
 
 
 def _badge_of_counts(label: str, verdicts: Mapping[Verdict, int], incomplete: bool) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _count_lines(matrix: Matrix) -> Iterator[str]:
     yield _as_row(["Kafka", *(f"{GLYPHS[verdict]} {verdict}" for verdict in used)])
     yield _as_row(["---", *("---:" for _ in used)])
     for column in matrix.columns:
-        mark = " (incomplete)" if column.incomplete else ""
+        mark = f" ({column.age})" if column.age else " (incomplete)" if column.incomplete else ""
         name = f"**{_escape(column.kafka_version)}**{mark}"
         yield _as_row([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
 

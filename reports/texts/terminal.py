@@ -65,7 +65,8 @@ def _matrix_table(matrix: Matrix) -> Table:
     for verdict in used:
         table.add_column(GLYPHS[verdict], justify="right", style=STYLES[verdict], min_width=3)
     for column in matrix.columns:
-        name = f"{replace_controls(column.kafka_version)}{' (incomplete)' if column.incomplete else ''}"
+        mark = f" ({column.age})" if column.age else " (incomplete)" if column.incomplete else ""
+        name = f"{replace_controls(column.kafka_version)}{mark}"
         table.add_row(name, *(str(column.verdicts.get(verdict, "")) for verdict in used))
     return table
 

@@ -166,6 +166,11 @@ def replace_controls(text: str) -> str:
 def column_problems(matrix: Matrix) -> list[str]:
     """Return the reasons to doubt columns, one sentence each."""
     found = [
+        f"Column {column.kafka_version} was not run and is that of night {column.from_run}, {column.age}: {column.not_run}."
+        for column in matrix.columns
+        if column.from_run
+    ]
+    found += [
         f"Column {column.kafka_version} is incomplete: {reason}."
         for column in matrix.columns
         for reason in column.incomplete

@@ -26,9 +26,11 @@ class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedColumn(NamedTuple):
-    """A column as it was last published: the night, and its cells by row; an empty night if it never was."""
+    """A column as it was last published: the night, how many published nights ago, and its cells by row; an empty night
+    if it never was."""
 
     night: str = ""
+    age: int = 0
     cells: Mapping[str, JudgedCell] = {}
 
 
@@ -44,10 +46,10 @@ class Archive:
 
     def column(self, label: str, before: str) -> PublishedColumn:
         """Return a column as it was last published in a night before `before`, so never by an earlier attempt of it."""
-        for each in self.nights(before):
+        for age, each in enumerate(self.nights(before), start=1):
             if label in each.legs:
                 try:
-                    return PublishedColumn(each.night, read_baseline(self.matrix_of(each.night)).column(label))
+                    return PublishedColumn(each.night, age, read_baseline(self.matrix_of(each.night)).column(label))
                 except ValueError as error:
                     raise WrongUse(str(error)) from error
         return PublishedColumn()

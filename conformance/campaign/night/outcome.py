@@ -11,6 +11,8 @@ from conformance.campaign.night.plan import NightPlan
 from conformance.judging.news import Cells, ColumnNews, column_news
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
+OLD = 7
+"""The age in nights above which a column that is carried over is an error of its own."""
 COLOURS = {EXIT_SATISFIED: "green", EXIT_VIOLATED: "red", EXIT_TROUBLE: "trouble"}
 
 
@@ -42,6 +44,7 @@ def leg_outcome(
 ) -> LegOutcome:
     """Compare a leg's column with the published one; a leg of which no attempt counts is dead."""
     dead = [_why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
+    dead += [f"its column is of night {before.night}, {before.age} nights old"] if before.age > OLD else []
     trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [_why_dead(one)])]
     return LegOutcome(
         leg=leg,

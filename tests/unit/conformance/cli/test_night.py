@@ -18,6 +18,7 @@ from conformance.running.baseline import Baseline
 from fixtures.errors import EngineMissing, WrongUse
 from fixtures.images import select_versions
 from protocol.errors import KitError
+from reports.carried import read_carried
 
 ALL = select_versions(["all"])
 ONE, *OTHERS = ALL
@@ -144,6 +145,11 @@ def test_a_dead_night_keeps_the_column_for_the_nights_after_it(nights: Nights) -
     assert nights.leg(ONE, dead=True) == 3
     assert nights.merge() == 3
     assert "the registry does not answer" in (nights.merged / "summary.md").read_text()
+    (carried,) = read_carried(nights.merged / "carried.json")
+    assert (carried.kafka_version, carried.from_run, carried.age_nights) == (ONE, "1", 1)
+    assert carried.reason == "attempt 1: the registry does not answer"
+    assert Path(carried.matrix) == nights.archive / "nights" / "1" / "matrix.json"
+    assert "--carry" in json.loads((nights.merged / "matrix" / "options.json").read_text())
     nights.plan("3")
     assert nights.leg(ONE, "satisfied", "violated") == 1
 

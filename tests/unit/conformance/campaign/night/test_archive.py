@@ -24,10 +24,10 @@ def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: P
     archive = Archive(tmp_path)
     publish(archive, "2026-11-24", "3.8.1", "4.3.1", verdict="violated")
     publish(archive, "2026-11-25", "4.3.1")
-    assert archive.column("4.3.1", "2026-11-26").night == "2026-11-25"
+    assert archive.column("4.3.1", "2026-11-26")[:2] == ("2026-11-25", 1)
     column = archive.column("3.8.1", "2026-11-26")
-    assert (column.night, column.cells[ROW].verdict) == ("2026-11-24", "violated")
-    assert archive.column("4.4.0", "2026-11-26") == ("", {})
+    assert (column.night, column.age, column.cells[ROW].verdict) == ("2026-11-24", 2, "violated")
+    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {})
 
 
 def test_no_attempt_of_a_night_is_the_baseline_of_another(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def outcome(
     one = FoundAttempt(
         attempt=Attempt(night="2", leg="4.3.1", number=1), folder=Path(), end=end or AttemptEnd(is_whole=True)
     )
-    published = PublishedColumn("1", column(before)) if before else PublishedColumn()
+    published = PublishedColumn("1", 1, column(before)) if before else PublishedColumn()
     return leg_outcome("4.3.1", [one] if one.is_whole else [], [one], column(now), published)
 
 
@@ -45,6 +45,13 @@ def test_a_leg_is_red_for_what_is_new_and_in_trouble_if_it_is_dead() -> None:
 def test_the_first_night_of_a_column_has_no_news() -> None:
     found = outcome("violated", None)
     assert (found.exit_code, found.baseline, [str(case) for case in found.news.first_judged]) == (0, "", [ROW])
+
+
+def test_a_column_that_is_carried_over_for_too_long_is_an_error_of_its_own() -> None:
+    week = leg_outcome("4.3.1", [], [], {}, PublishedColumn("1", 7, column("satisfied")))
+    longer = leg_outcome("4.3.1", [], [], {}, PublishedColumn("1", 8, column("satisfied")))
+    assert week.reasons == ["it never began"]
+    assert longer.reasons == ["it never began", "its column is of night 1, 8 nights old"]
 
 
 def test_a_night_is_as_red_as_its_reddest_leg() -> None:

@@ -1,0 +1,92 @@
+"""Columns that a night could not run: each is shown as it was last published, with its age and the reason."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from conformance.judging.verdicts import CHANGED_SINCE
+from history.releases import place_of_version
+from reports.insights import Insights
+from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
+from reports.matrix_file import column_named, read_matrix, read_struct
+from reports.order import in_order
+from reports.over_versions import by_column, row_firsts
+
+
+class CarriedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of the published `matrix` of night `from_run`; `reason` is why it was not run since."""
+
+    kafka_version: str
+    matrix: str
+    from_run: str
+    age_nights: int
+    reason: str
+
+
+def read_carried(path: Path) -> list[CarriedColumn]:
+    """Read the columns to carry over. Raises ReportError for a file that has none."""
+    return read_struct(path, list[CarriedColumn])
+
+
+def carry_over(matrix: Matrix, insights: Insights, carried: Sequence[CarriedColumn]) -> tuple[Matrix, Insights]:
+    """Add the columns that are carried over, and look for the first bad and good columns among all of them.
+
+    A row that was changed since is not carried over. Raises ReportError for a matrix without the column.
+    """
+    columns, cells = {column.kafka_version: column for column in matrix.columns}, list(matrix.cells)
+    for one in carried:
+        published = read_matrix(Path(one.matrix))
+        label = column_named(one.kafka_version, published.kafka_versions)
+        own = _carried_cells(label, published, matrix.requirements)
+        columns[label] = _carried_column(one, published, own)
+        cells += own
+    ordered = sorted(columns.values(), key=lambda column: (place_of_version(column.version), column.kafka_version))
+    labels = [column.kafka_version for column in ordered]
+    firsts = row_firsts(by_column(cells), in_order(ordered).labels)
+    return (
+        msgspec.structs.replace(
+            matrix,
+            kafka_versions=labels,
+            columns=ordered,
+            cells=sorted(cells, key=lambda cell: labels.index(cell.kafka_version)),
+        ),
+        msgspec.structs.replace(insights, firsts=firsts),
+    )
+
+
+def _carried_cells(label: str, published: Matrix, rows: Sequence[RowFacts]) -> list[ReportedCell]:
+    """Return a published column's cell for each of today's rows, without its evidence, which is another night's."""
+    hashes = {row.requirement: row.hash for row in published.requirements}
+    cells = {cell.requirement: cell for cell in published.cells if cell.kafka_version == label}
+    blank = next(iter(cells.values()))
+    return [
+        _without_evidence(cells[row.requirement])
+        if row.hash and hashes.get(row.requirement) == row.hash
+        else _cell_of_changed_row(blank, row.requirement)
+        for row in rows
+    ]
+
+
+def _without_evidence(cell: ReportedCell) -> ReportedCell:
+    shown = [msgspec.structs.replace(each, history="", evidence="", events=[]) for each in cell.shown]
+    return msgspec.structs.replace(cell, evidence=[], shown=shown)
+
+
+def _cell_of_changed_row(blank: ReportedCell, row: str) -> ReportedCell:
+    return msgspec.structs.replace(
+        blank, requirement=row, verdict="not-run", reason=CHANGED_SINCE, value="", observations=0, violations=0,
+        cases={}, attempts={}, faults={}, evidence=[], shown=[], known=[],
+    )  # fmt: skip
+
+
+def _carried_column(one: CarriedColumn, published: Matrix, cells: Sequence[ReportedCell]) -> ColumnReport:
+    column = next(each for each in published.columns if each.kafka_version == one.kafka_version)
+    return msgspec.structs.replace(
+        column,
+        verdicts=dict(Counter(cell.verdict for cell in cells)),
+        from_run=one.from_run,
+        age_nights=one.age_nights,
+        not_run=one.reason,
+    )

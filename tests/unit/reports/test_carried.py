@@ -1,0 +1,89 @@
+"""A column that a night could not run: its verdicts, its age, and its rows that were changed since."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.catalogue import shipped_rows
+from reports.carried import CarriedColumn, carry_over, read_carried
+from reports.errors import ReportError
+from reports.insights import Insights
+from reports.matrix import Matrix, Pooled, encode_matrix
+from reports.merge import Merged
+from reports.site.pages import write_site
+from reports.texts.badges import badges
+from reports.texts.markdown import summary
+from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
+
+OLD, NEW = "3.8.1", "4.3.1"
+
+
+def judged(*versions: str, violated: str = "") -> Matrix:
+    cases = [line for v in versions for line in all_cases(v, violated=2 if v == violated else 0)]
+    shown = [violation(violated, detail="was wrong")] if violated else []
+    return matrix(Pooled(cases=cases, checks=[checks(v) for v in versions], violations=shown), *versions)
+
+
+def carried(folder: Path, published: Matrix, age: int = 2) -> CarriedColumn:
+    file = folder / "published.json"
+    file.write_bytes(encode_matrix(published))
+    return CarriedColumn(kafka_version=OLD, matrix=str(file), from_run="7", age_nights=age, reason="no <image>")
+
+
+def night(folder: Path, published: Matrix, age: int = 2) -> tuple[Matrix, Insights]:
+    return carry_over(judged(NEW), Insights(), [carried(folder, published, age)])
+
+
+def test_a_column_that_was_not_run_keeps_its_verdicts_place_and_age(tmp_path: Path) -> None:
+    found, insights = night(tmp_path, judged(OLD, NEW, violated=OLD))
+    assert found.kafka_versions == [column.kafka_version for column in found.columns] == [OLD, NEW]
+    assert len(found.cells) == 2 * len(shipped_rows())
+    assert (cell(found, OLD).verdict, cell(found, NEW).verdict) == ("violated", "satisfied")
+    assert (found.columns[0].from_run, found.columns[0].age, found.columns[1].age) == ("7", "2 nights old", "")
+    assert found.columns[0].verdicts["violated"] == 1
+    (first,) = [one for one in insights.firsts if one.requirement == ROW]
+    assert (first.first_bad, first.first_good) == (OLD, NEW)
+
+
+def test_evidence_of_another_night_is_not_linked(tmp_path: Path) -> None:
+    found, _ = night(tmp_path, judged(OLD, violated=OLD))
+    own = cell(found, OLD)
+    assert [(each.detail, each.history, each.evidence) for each in own.shown] == [("was wrong", "", "")]
+    assert own.evidence == []
+
+
+def test_a_row_that_was_changed_since_is_not_carried_over(tmp_path: Path) -> None:
+    published = judged(OLD, violated=OLD)
+    for row in published.requirements:
+        if row.requirement == ROW:
+            published.requirements[published.requirements.index(row)] = msgspec.structs.replace(row, hash="other")
+    found, _ = night(tmp_path, published)
+    assert cell(found, OLD).verdict == "not-run"
+    assert cell(found, OLD).reason.startswith("row changed")
+    assert found.columns[0].verdicts.get("violated", 0) == 0
+
+
+def test_its_age_is_on_every_page(tmp_path: Path) -> None:
+    found, insights = night(tmp_path, judged(OLD, violated=OLD))
+    note = "Column 3.8.1 was not run and is that of night 7, 2 nights old: no"
+    assert badges(found)[f"{OLD}.json"]["message"] == "1 violated (2 nights old)"
+    assert "nights old" not in badges(found)[f"{NEW}.json"]["message"]
+    assert f"{note} &lt;image&gt;." in summary(found)
+    write_site(Merged(matrix=found, insights=insights), shipped_rows(), tmp_path / "site", None)
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert f"{note} &lt;image&gt;." in index
+    assert index.count(' carried"') == len(shipped_rows()), "the cells of one column"
+    assert "2 nights old" in (tmp_path / "site" / "runs.html").read_text()
+
+
+def test_one_night_is_no_nights(tmp_path: Path) -> None:
+    assert night(tmp_path, judged(OLD), age=1)[0].columns[0].age == "1 night old"
+
+
+def test_what_is_no_list_of_columns_or_lacks_the_column_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "carried.json").write_text("{}")
+    with pytest.raises(ReportError, match=r"carried\.json"):
+        read_carried(tmp_path / "carried.json")
+    with pytest.raises(ReportError, match=r"no column '3\.8\.1'"):
+        night(tmp_path, judged(NEW))
