@@ -16,6 +16,7 @@ from fixtures.cluster.storage import DatedFile
 from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
+from fixtures.disk.volume import on_volume, remove_command
 from fixtures.disk.words import registration_histories
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
@@ -127,6 +128,10 @@ class Cluster(Protocol):
         """Return the metadata logs on the disks of all controllers."""
         ...
 
+    def remove_file(self, name: str, path: str) -> None:
+        """Remove a file below the data directory of a node that is down."""
+        ...
+
     def container(self, name: str) -> ClusterNode:
         """Return the container of a node, for checks that damage a disk. Raises KitError without containers."""
         ...
@@ -198,6 +203,9 @@ class LiveCluster:
 
     def metadata_logs(self) -> dict[str, HeldMetadataLog]:
         return held_metadata_logs([self.container(name) for name in self._cluster.controllers])
+
+    def remove_file(self, name: str, path: str) -> None:
+        on_volume(self.container(name), remove_command(path))
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

@@ -104,8 +104,7 @@ class Processes:
         fault = Expend(role=name)
         self._inject(fault, name)
         if down:
-            done = self._record_action("kill", name, lambda: fault.act(self._require_cluster().node(name)))
-            self._witness(fault, name, done.state)
+            self._witness(fault, name, self.kill_expended(name).state)
 
     def fate(self, name: str) -> ProcessEnd | None:
         """Return how an expended node's process ended; None while it runs."""
@@ -128,6 +127,19 @@ class Processes:
             lambda: self._require_cluster().container(name).write_file(path, content),
             {"path": path, "content": content.decode(errors="replace")},
         )
+
+    def remove_file(self, name: str, path: str) -> None:
+        """Remove a file below the data directory of an expended node that is down."""
+        self._record_action(
+            "remove_file",
+            name,
+            lambda: self._require_cluster().remove_file(name, path),
+            {"path": path},
+        )
+
+    def kill_expended(self, name: str) -> ActionResult:
+        """Send SIGKILL to an expended node, which may be started on its disk again."""
+        return self._record_action("kill", name, lambda: self._require_cluster().node(name).kill())
 
     def renew(self, name: str, settings: Settings = UNCHANGED, cluster_id: str = "") -> ActionResult:
         """Create an expended node again: as at its first start, with these settings beside its own, and a disk that may be

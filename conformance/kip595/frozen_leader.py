@@ -4,6 +4,7 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.expendable import EXPENDABLE, Expendable
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS, leader_in
@@ -169,6 +170,8 @@ def uncommitted_records_are_served(frozen: Frozen, voter: int) -> Claims:
 
 SOON_AFTER = 5.0
 """Seconds within which a delayed fetch is answered once its node does not lead any more; the fetch allows 20."""
+SHUT_DOWN_AFTER = 12.0
+"""Seconds within which the process of a leader that shuts down has ended, or it has answered."""
 DELAY = 20_000
 NO_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
 
@@ -206,11 +209,21 @@ def deposed_leader_answers_delayed_fetches(frozen: Frozen, successor: int, ahead
     yield from judge_release(frozen, client, delayed)
 
 
-def judge_release(frozen: Frozen, client: NodeClient, delayed: PendingRequest) -> Claims:
+@probe("KIP595-FETCH-08", rig=EXPENDABLE, cases=["shutdown"], examples=2, smoke=False)
+def leader_that_shuts_down_answers_delayed_fetches(voter: Expendable) -> Claims:
+    """A fetch that waits at a leader is answered, or its connection ends, soon after the leader was told to shut down."""
+    epoch = voter.lead()
+    client, delayed = delay_fetch(voter, epoch)
+    voter.give_up()
+    voter.bench.processes.terminate(voter.name)
+    yield from judge_release(voter, client, delayed, SHUT_DOWN_AFTER)
+
+
+def judge_release(frozen: Frozen, client: NodeClient, delayed: PendingRequest, within: float = SOON_AFTER) -> Claims:
     """Judge the answer to a fetch that was delayed at a leader which leads no more; its connection may end instead."""
     began, answer = frozen.bench.now().seconds, None
     try:
-        answer = client.parked_fetch(delayed, within=SOON_AFTER)
+        answer = client.parked_fetch(delayed, within=within)
     except ConnectionClosed:
         yield held_if(True, detail="its connection ended", variant="connection ended")
         return
@@ -218,7 +231,7 @@ def judge_release(frozen: Frozen, client: NodeClient, delayed: PendingRequest) -
         pass
     took = frozen.bench.now().seconds - began
     if answer is None:
-        late = frozen.bench.wait.end_of_wait(False, SOON_AFTER)
+        late = frozen.bench.wait.end_of_wait(False, within)
         yield held_if(late, detail=f"not answered after {took:.1f} s, with a MaxWaitMs of {DELAY}")
         return
     [partition] = answer.partitions

@@ -259,6 +259,9 @@ class Miniature:
     def metadata_logs(self) -> dict[str, HeldMetadataLog]:
         raise KitError("the miniature's controller decides alone, and has no quorum whose logs could be read")
 
+    def remove_file(self, name: str, path: str) -> None:
+        raise KitError("the miniature has no files")
+
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")
 

@@ -20,7 +20,7 @@ from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.judging.facts.quorum import QUORUM_STATE
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
-from fixtures.cluster.config import PEER_PORTS
+from fixtures.cluster.config import PEER_PORTS, UNCHANGED
 from fixtures.cluster.storage import DatedFile
 from fixtures.tape import LiveTape
 from fixtures.waiting import Overdue
@@ -59,10 +59,15 @@ class Voter:
         self.lag = lag
         self.now = 100.0
         self.starts = 0
-        self.renew()
+        self.start_empty()
 
-    def renew(self, settings: Mapping[str, str | None] | None = None, cluster_id: str = "") -> None:
+    def renew(self, settings: Mapping[str, str | None] = UNCHANGED, cluster_id: str = "") -> None:
         """Begin as on an empty disk."""
+        self.start_empty()
+        if settings:
+            self.start_with(settings)
+
+    def start_empty(self) -> None:
         self.epoch, self.leader, self.voted = 0, -1, -1
         self.log: list[NewBatch] = []
         self.role = "unattached"
@@ -399,6 +404,28 @@ class Voter:
     def kill(self) -> None:
         self.status = "exited"
 
+    def terminate(self) -> None:
+        self.become("unattached", self.epoch + 1)
+
+    def write_file(self, path: str, content: bytes) -> None:
+        self.written[path] = content
+
+    def start_with(self, settings: Mapping[str, str | None]) -> None:
+        """Start unless quorum-state or the settings are wrong; alone, lead."""
+        voters, damaged = settings.get("controller.quorum.voters", f"{OWN}@here:1"), QUORUM_STATE in self.written
+        listed = [one.partition("@") for one in (voters or "").split(",")]
+        known = all(id.isdigit() and ":" in place for id, _, place in listed) and "process.roles" not in settings
+        known = known and str(OWN) in [id for id, _, _ in listed]
+        if (damaged and "reads-a-damaged-file" not in self.bugs) or not (known or "starts-outside" in self.bugs):
+            self.end_itself()
+            return
+        if damaged:
+            self.stored = (-1, self.epoch + 7, PEERS[0])
+        self.start()
+        if len(listed) == 1 and "controller.quorum.voters" in settings:
+            waits = "lone-voter-waits" in self.bugs
+            self.become("unattached" if waits else "leader", self.epoch + 1, -1 if waits else OWN)
+
     def last_end(self) -> ProcessEnd | None:
         return ProcessEnd(exit_code=1) if self.status == "exited" else None
 
@@ -483,6 +510,9 @@ class VoterCluster:
         return self.voter
 
     container = node
+
+    def remove_file(self, name: str, path: str) -> None:
+        self.voter.stored = (-1, self.voter.last_epoch, -1)
 
     def process_ends(self) -> dict[str, ProcessEnd]:
         return {}

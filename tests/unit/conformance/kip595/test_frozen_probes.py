@@ -11,14 +11,14 @@ from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED
 from conformance.judging.excuses import GIVEN_UP
-from conformance.rigs.quorum.expendable import EXPENDABLE
+from conformance.rigs.quorum.expendable import BARE, EXPENDABLE
 from conformance.rigs.quorum.frozen import FROZEN
 from conformance.running.probe.run import draw_inputs
 from fixtures.waiting import Overdue
 from history.due import Due
 from tests.support.scripted_voter import on_voter
 
-PROBES = [check for check in all_checks().values() if check.rig in (FROZEN, EXPENDABLE)]
+PROBES = [check for check in all_checks().values() if check.rig in (FROZEN, EXPENDABLE, BARE)]
 
 
 def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
@@ -56,7 +56,13 @@ BUGS = {
     "one-wait-for-all": {("KIP595-END-02", "version-0"), ("KIP595-END-02", "version-1"), ("KIP595-END-03", "first-of-three")},
     "leader-keeps-vote": {("KIP595-QS-03", "leader")},
     "reads-stop-at-watermark": {("KIP595-FETCH-04", "matching"), ("KIP595-FETCH-06", "uncommitted")},
-    "fetches-stay-delayed": {("KIP595-FETCH-08", "deposed")},
+    "fetches-stay-delayed": {("KIP595-FETCH-08", "deposed"), ("KIP595-FETCH-08", "shutdown")},
+    "reads-a-damaged-file": {("KIP595-QS-06", "empty"), ("KIP595-QS-06", "garbled"), ("KIP595-QS-06", "unknown-version")},
+    "starts-outside": {
+        ("KIP595-CONF-02", "controller-absent"), ("KIP595-CONF-02", "broker-listed"), ("KIP595-CONF-02", "malformed"),
+        ("KIP595-CONF-02", "no-voters"),
+    },
+    "lone-voter-waits": {("KIP595-ELEC-08", "leads-at-once")},
     "end-deposes": {("KIP595-END-06", "forged")},
     "unfetched-is-caught-up": {("KIP595-OBS-04", "not-yet-fetched")},
     "truncates-committed": {("KIP595-FETCH-12", "below-hw")},
