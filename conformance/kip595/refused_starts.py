@@ -17,7 +17,7 @@ from protocol.words import say
 
 LEADERS = sampled_from(PEERS)
 VOTERS = "controller.quorum.voters"
-ASKS_NOBODY = "asks nobody for a leader"
+ASKS_NONE = "asks no voter for a leader"
 SOON_ASKED = 5.0
 """Seconds in which a voter without a leader asks others for one, if it does."""
 
@@ -41,7 +41,7 @@ def peer_names_the_leader_that_forgot(voter: Expendable, leader: int) -> Claims:
     yield record_only(detail=detail, variant="the log's epoch" if forgot else "another state")
     asked = voter.peers.receive("Fetch", within=SOON_ASKED)
     if asked is None:
-        yield record_only(detail=f"{voter.name} {ASKS_NOBODY}", variant=ASKS_NOBODY)
+        yield record_only(detail=f"{voter.name} {ASKS_NONE}", variant=ASKS_NONE)
         return
     voter.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=led)
     seen = voter.watch()
