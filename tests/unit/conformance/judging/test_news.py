@@ -1,16 +1,22 @@
 """Green is "nothing new": each rule of a column's news, with the nearest history that it must not cover."""
 
+from pathlib import Path
+
 import pytest
 
+from conformance.catalogue.deviations import Deviation
 from conformance.judging.news import (
     JudgedCase,
     JudgedCell,
     KnownDeviation,
     baseline_label,
     column_news,
+    explained_cases,
 )
 from conformance.judging.verdicts import VERDICTS, Verdict
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from history.shards import read_shards
+from tests.support.sample_shards import ShardBuilder
 
 ROW = "KIP101-INV-01"
 OTHERS = [f"KIP320-FETCH-{number:02}" for number in range(20)]
@@ -99,6 +105,16 @@ def test_rows_that_the_baseline_did_not_execute_fill_no_floor() -> None:
 def test_which_verdicts_count_as_executed(verdict: Verdict) -> None:
     is_executed = verdict in ("violated", "flaky", "inconclusive", "satisfied", "recorded")
     assert bool(column_news(column(executed=0), column(verdict=verdict)).too_little) == is_executed
+
+
+@pytest.mark.parametrize("details", [("known", "other"), ("other", "known")])
+def test_a_case_is_explained_only_if_each_of_its_violations_is(details: tuple[str, str], tmp_path: Path) -> None:
+    entry = Deviation(requirement=ROW, versions=("4.3..4.3",), reason="", cases=("a", "b"), says=("known",))
+    shard = ShardBuilder("r1-gw0").observe(ROW, "b", "violated", count=1, detail="known")
+    for detail in details:
+        shard.observe(ROW, "a", "violated", count=1, detail=detail)
+    shard.finish().write(tmp_path)
+    assert explained_cases(read_shards(tmp_path), [entry]) == {("4.3.1", ROW): ["b"]}
 
 
 def test_the_baseline_column_of_a_build_is_that_of_its_name_or_else_of_its_release() -> None:
