@@ -20,7 +20,8 @@ class CoordinatorType(Codes):
 
 
 class ApiVersionsAnswer(Answer, frozen=True, kw_only=True):
-    """`ranges` is by API name, or by API key if the schemas have no name for it; features are by name."""
+    """The versions and features of a node. `ranges` is by API name, or by API key if the schemas have no name for it; features
+    are by name."""
 
     error: Error
     ranges: dict[str, Versions]
@@ -91,14 +92,14 @@ class MetadataAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TopicPartitionsAnswer(Answer, frozen=True, kw_only=True):
-    """The answer's `next_cursor` is where to continue, None at the end (KIP-966)."""
+    """The answer to DescribeTopicPartitions; `next_cursor` is where to continue, None at the end (KIP-966)."""
 
     topics: tuple[TopicMetadata, ...]
     next_cursor: Cursor | None = None
 
 
 class ClusterAnswer(Answer, frozen=True, kw_only=True):
-    """`brokers` are controllers if those were requested."""
+    """The answer to DescribeCluster; `brokers` are controllers if those were requested."""
 
     error: Error
     error_message: str | None = None
@@ -108,7 +109,7 @@ class ClusterAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
-    """The answer's `key` is None in versions that lack it."""
+    """The answer to FindCoordinator; `key` is None in versions that lack it."""
 
     key: str | None = None
     error: Error
@@ -119,7 +120,7 @@ class CoordinatorAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CoordinatorsAnswer(Answer, frozen=True, kw_only=True):
-    """Each `key` is the request's in versions whose answers lack it."""
+    """The answer to FindCoordinator for several keys; each `key` is that of the request in versions whose answers lack it."""
 
     coordinators: tuple[CoordinatorAnswer, ...] = ()
 

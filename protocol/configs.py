@@ -20,7 +20,8 @@ class ResourceType(Codes):
 
 
 class Config(Part, frozen=True, kw_only=True):
-    """`config_source` is the origin of the value: 1 topic, 2 broker, 4 static file, 5 default, and so on."""
+    """A config with its value; `config_source` is the origin of the value: 1 topic, 2 broker, 4 static file, 5 default, and so
+    on."""
 
     name: str
     value: str | None

@@ -13,7 +13,7 @@ REGISTER_BROKER = b"\x01\x00"
 
 
 FLAG_FROM = 2
-"""The version of RegisterBrokerRecord from which on a flag follows the broker's id."""
+"""The first version of RegisterBrokerRecord with a flag after the broker's id."""
 
 
 class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -33,7 +33,7 @@ class IsrChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AlteredPartition(PartitionAnswer, frozen=True, kw_only=True):
-    """The partition's new state at the controller; unless `error` is NONE, nothing else is valid."""
+    """The partition's new state at the controller. Unless `error` is NONE, no other field is valid."""
 
     leader_id: int = -1
     leader_epoch: int = -1

@@ -48,7 +48,7 @@ class OffsetCommitAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CommittedOffset(PartitionAnswer, frozen=True, kw_only=True):
-    """`offset` is -1 if nothing is committed."""
+    """The committed offset of one partition, with its epoch; `offset` is -1 if nothing is committed."""
 
     offset: int = msgspec.field(name="committed_offset", default=-1)
     leader_epoch: int = msgspec.field(name="committed_leader_epoch", default=-1)
@@ -56,7 +56,7 @@ class CommittedOffset(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class OffsetFetchAnswer(Answer, frozen=True, kw_only=True):
-    """The answer's `error` is the group's; with an error, `partitions` is empty from version 8 on."""
+    """The answer to OffsetFetch. `error` is the group's; with an error, `partitions` is empty from version 8 on."""
 
     error: Error = Error.NONE
     partitions: tuple[CommittedOffset, ...] = ()
@@ -89,7 +89,7 @@ class AssignedPartitions(Part, frozen=True, kw_only=True):
 
 
 class HeartbeatAnswer(Answer, frozen=True, kw_only=True):
-    """`assignment` is None if the coordinator left it out because it did not change."""
+    """The answer to ConsumerGroupHeartbeat; `assignment` is None if the coordinator omitted it because it did not change."""
 
     error: Error
     error_message: str | None = None

@@ -59,13 +59,13 @@ class ProducedPartition(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class ProduceAnswer(Answer, frozen=True, kw_only=True):
-    """The answer's `partitions` are empty with acks=0, which isn't answered."""
+    """The answer to Produce; `partitions` are empty with acks=0, which gets no answer."""
 
     partitions: tuple[ProducedPartition, ...] = ()
 
 
 PARTITION_MAX_BYTES = 1024 * 1024
-"""The default `partition_max_bytes` of a Fetch, as of a consumer's."""
+"""The default `partition_max_bytes` of a Fetch, which is that of a consumer."""
 
 
 class FetchPartition(msgspec.Struct, frozen=True, gc=False):
@@ -109,7 +109,8 @@ AS_CONSUMER = FetchOptions()
 
 
 class FetchedPartition(PartitionAnswer, frozen=True, kw_only=True):
-    """`diverging_epoch`, `current_leader` and `snapshot_id` are None unless the node sent them (KIP-595)."""
+    """One partition in the answer to a Fetch; `diverging_epoch`, `current_leader` and `snapshot_id` are None unless the node sent
+    them (KIP-595)."""
 
     high_watermark: int = -1
     last_stable_offset: int = -1
@@ -132,7 +133,7 @@ class FetchAnswer(Answer, frozen=True, kw_only=True):
 
 
 class OffsetQuery(msgspec.Struct, frozen=True, gc=False):
-    """`timestamp` is in ms since 1970, or one of EARLIEST, LATEST and so on."""
+    """The question for one partition's offset; `timestamp` is in ms since 1970, or one of EARLIEST, LATEST and so on."""
 
     topic: str
     partition: int
@@ -160,7 +161,7 @@ class EpochQuery(msgspec.Struct, frozen=True, gc=False):
 
 
 class EpochEnd(PartitionAnswer, frozen=True, kw_only=True):
-    """The largest known epoch up to the requested one, and its end offset; both are -1 if there is none (KIP-320)."""
+    """The largest known epoch up to the requested one, and its end offset; both are -1 without such an epoch (KIP-320)."""
 
     leader_epoch: int = -1
     end_offset: int = -1

@@ -63,7 +63,7 @@ class Request(Operation[A], frozen=True, kw_only=True):
     """The base of requests that are schema messages. `api` defaults to the name of the class."""
 
     sent_as: ClassVar[Mapping[str, str]] = {}
-    """The schema's names of fields, by their names in histories, if the two differ."""
+    """The names of fields in the schema, by their names in histories, where these differ."""
 
     version: int | None = None
     """The version to send; None for the highest that client and node share."""

@@ -2,9 +2,9 @@
 
 `since("FetchRequest", "LastFetchedEpoch")` is 12: the first version of FetchRequest with that field.
 
-`FIELDS` goes by the schemas in Kafka's jars (`common/message/*.json`) and carries their names; a nested field is named
-without its parents. `SUPPORT` holds what a version changes without a field, by API; its source is the text beside
-`validVersions` in the schema of the request. A test compares both with the schemas.
+`FIELDS` follows the schemas in Kafka's jars (`common/message/*.json`) and uses their names; a nested field is named without its
+parents. `SUPPORT` has changes by version that add no field, by API; its source is the text beside `validVersions` in the schema
+of the request. A test compares both with the schemas.
 """
 
 FIELDS: dict[str, dict[str, int]] = {

@@ -32,7 +32,8 @@ class StreamsStatus(Part, frozen=True):
 
 
 class StreamsHeartbeatAnswer(Answer, frozen=True, kw_only=True):
-    """Lists of tasks are None if the coordinator omitted them because they did not change."""
+    """The answer to StreamsGroupHeartbeat; lists of tasks are None if the coordinator omitted them because they did not
+    change."""
 
     error: Error
     error_message: str | None = None

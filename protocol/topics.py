@@ -57,7 +57,7 @@ class PartitionResult(PartitionAnswer, frozen=True, kw_only=True):
 
 
 class PartitionResults(Answer, frozen=True, kw_only=True):
-    """The answer's `partitions` are empty if `error` applies to all."""
+    """The results of partitions; empty if `error` applies to all."""
 
     error: Error = Error.NONE
     error_message: str | None = None

@@ -11,7 +11,7 @@ from protocol.messages import Answer, Part, PartitionAnswer, Request
 
 
 class InitProducerIdAnswer(Answer, frozen=True, kw_only=True):
-    """The answer's producer id and epoch, -1 with an error."""
+    """The answer to InitProducerId: producer id and epoch, both -1 with an error."""
 
     error: Error
     producer_id: int = -1
@@ -26,9 +26,9 @@ class ProducerIdsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TxnPartitions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Partitions of one transaction, as (topic, partition), in the brokers' form of AddPartitionsToTxn.
+    """Partitions of one transaction, as (topic, partition), in the form of AddPartitionsToTxn that brokers use.
 
-    `verify_only` asks whether they are in the transaction already, and adds none (KIP-890).
+    `verify_only` asks if they are already in the transaction, and adds none (KIP-890).
     """
 
     transactional_id: str
@@ -54,7 +54,7 @@ class AddOffsetsToTxnAnswer(Answer, frozen=True, kw_only=True):
 
 
 class EndTxnAnswer(Answer, frozen=True, kw_only=True):
-    """The producer id and epoch of the next transaction, from version 5 (KIP-890); else -1."""
+    """The answer to EndTxn: from version 5 the producer id and epoch of the next transaction (KIP-890), else -1."""
 
     error: Error
     producer_id: int = -1

@@ -22,7 +22,7 @@ TELL_NOTHING = frozenset({
     "client_host", "client_id", "heartbeat_interval_ms", "last_timestamp", "log_append_time_ms", "node_endpoints",
     "start_time_ms", "throttle_time_ms", "topic_id", "version",
 })  # fmt: skip
-"""Fields that say nothing about a node's actions."""
+"""Fields that do not describe a node's actions."""
 ERRORS = ("error", "error_code", "top_level_error")
 """Fields that are shown without their names."""
 NO_ERROR = "no error"
@@ -34,11 +34,11 @@ JOINED = {
     ("candidate_id", "candidate_epoch"): "candidate {} at epoch {}",
     ("member_id", "member_epoch"): "{} at epoch {}",
 }
-"""Fields that are shown together, and their form."""
+"""Fields that are shown together, with their form."""
 NAMES = {"high_watermark": "HW", "isr": "ISR", "isr_nodes": "ISR", "last_stable_offset": "LSO"}
-"""Names that people use of fields."""
+"""The usual names of fields."""
 MOST = 40
-"""The most bytes shown, and the most items of a collection."""
+"""The maximum number of bytes and of items of a collection that are shown."""
 
 
 def say(value: object) -> str:
@@ -99,9 +99,9 @@ def say_fields(value: object) -> str:
 
 
 def phrases(fields: Mapping[str, str]) -> list[str]:
-    """Return the fields, whose values are said already, as phrases: errors, those that belong together, and the others.
+    """Return the fields, whose values are already in words, as phrases: errors, those that belong together, and the others.
 
-    That there is no error is said only where there is nothing else.
+    `no error` is shown only if there is nothing else.
     """
     rest = dict(fields)
     found = [rest.pop(name) for name in ERRORS if name in rest]

@@ -1,8 +1,8 @@
 """An archive of the classes that Spark loads, so that its next JVM need not read and verify them again.
 
-Half of a short session's time goes into some 15,000 classes. The first local session writes them to the kit's cache when its JVM
-ends, after the command has; later sessions map them into memory. Java holds the archive against itself and the jars, and
-does without it where they differ.
+A short session spends half of its time on some 15,000 classes. The first local session writes them to the kit's cache when its
+JVM ends, after the command has ended; later sessions map them into memory. Java compares the archive with itself and the jars,
+and ignores it if they differ.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _QUIET = "-Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
 
 
 def archive_flags() -> str:
-    """Return the flags by which a local JVM uses the archive, or makes it; none without a Java or a cache."""
+    """Return the flags by which a local JVM uses the archive, or creates it; none without a Java or a cache."""
     java = _java_path()
     try:
         folder = cache_dir() / "spark"
@@ -53,7 +53,7 @@ def _short_hash(text: str) -> str:
 
 
 def is_whole(archive: Path) -> bool:
-    """True if the archive is there, with its header: Java writes that last, so a JVM that was killed left zeros."""
+    """True if the archive exists and has its header, which Java writes last: a JVM that was killed left zeros."""
     if not archive.exists():
         return False
     with archive.open("rb") as file:

@@ -4,7 +4,7 @@ from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE
 
 
 class ReportError(Exception):
-    """Wrong use, or shards that contradict each other: exit code 2. The text has value, rule and way out."""
+    """Wrong use, or shards that contradict each other: exit code 2. The text has the value, the rule and a way out."""
 
     exit_code = EXIT_WRONG_USE
 

@@ -1,8 +1,7 @@
 """Stored histories, judged again in Spark by the same function as on one machine, and compared with the shards.
 
-A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one
-huge file are spread over many tasks, thousands of small files share a few tasks, and each task reads only its own
-bytes.
+A first pass finds the frames of all history files, one example each, without decompressing them. So the examples of one huge file
+are spread over many tasks, thousands of small files share a few tasks, and each task reads only its own bytes.
 """
 
 import itertools
@@ -47,9 +46,9 @@ JUDGED = (
 
 _FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
 _A_TASK = 2 * 2**20
-"""Compressed bytes that one task judges: some 60,000 events, two or three seconds."""
+"""The number of compressed bytes that one task judges: some 60,000 events, two or three seconds."""
 _A_BATCH = 2_000
-"""Examples and observations that a task hands over at once."""
+"""The number of examples and observations that a task returns at once."""
 
 Mapped: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Workers: TypeAlias = Mapping[tuple[str, str], ByLabel]
@@ -191,7 +190,7 @@ def _array_of(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def recorded_marks(spark: SparkSession, shards: str) -> DataFrame:
-    """Return a table with the shard, the example and the `marks` of its observations, in their order."""
+    """Return a table of the shard, the example and the `marks` of its observations, in their order."""
     lines = validate.classify(read.parse(read.read_text(spark, shards)))
     empty = {field.name: F.array() if isinstance(field.dataType, ArrayType) else F.lit("") for field in OBSERVATION}
     fields = [F.coalesce(name, value).cast(OBSERVATION[name].dataType).alias(name) for name, value in empty.items()]

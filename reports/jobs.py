@@ -1,4 +1,4 @@
-"""Spark jobs side by side: planning one keeps a core busy while another waits for its tasks."""
+"""Spark jobs in parallel: planning one keeps a core busy while another waits for its tasks."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

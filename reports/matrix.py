@@ -1,5 +1,4 @@
-"""The matrix: a judged cell for each row and column, made from pooled evidence in plain Python, and encoded as
-`matrix.json`."""
+"""The matrix: a judged cell for each row and column, made from pooled evidence in plain Python, and encoded as `matrix.json`."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from history.shards import FaultCount, Header
 from reports.rule_changes import RuleChange, rule_changes
 
 WAYS = 500
-"""The most ways of breaking a cell that are compared with known deviations; a cell with more counts as unknown."""
+"""The maximum number of ways of breaking a cell that are compared with known deviations; a cell with more counts as unknown."""
 
 Row = Mapping[str, Any]
 """One row of a small table, as a plain mapping."""
@@ -74,7 +73,7 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedCell(Cell, frozen=True, kw_only=True):
-    """A cell and everything that reports show beside its verdict. `known` are its known deviations."""
+    """A cell, with everything that reports show besides its verdict. `known` are its known deviations."""
 
     faults: dict[str, FaultCount]
     evidence: list[str]
@@ -265,7 +264,7 @@ def _reported_cell(
 
 
 def _violation_of_comparison(found: PatchComparison) -> Violation:
-    """Return a failed comparison of patch releases as a violation: the columns show it, and no example does."""
+    """Return a failed comparison of patch releases as a violation, which columns show, and not an example."""
     return Violation(
         case=found.case, label="", detail=found.detail, check=patch_releases.CHECK, example="", history="", events=[],
         evidence="", times=1,
@@ -297,8 +296,7 @@ def _sort_by_place(rows: Sequence[Row]) -> list[Row]:
 def _deviations_of(
     cell: Cell, column: ColumnFacts, ways: Sequence[Row], deviations: Sequence[Deviation]
 ) -> list[Deviation]:
-    """Return the known deviations that together explain every way in which the cell is broken; none if one way is
-    new."""
+    """Return the known deviations that together explain every way in which the cell is broken; none if one way is new."""
     about = [entry for entry in deviations if entry.covers(cell.requirement, column.version)]
     if cell.verdict == "flaky":
         wavering = {case for case, tally in cell.cases.items() if tally.wavering}
@@ -320,7 +318,7 @@ def _due_deviations(intake: Intake, deviations: Sequence[Deviation]) -> Iterator
 
 
 def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[Deviation]) -> list[StaleDeviation]:
-    """Return the known deviations of a cell that is satisfied nevertheless.
+    """Return the known deviations of a cell that is nevertheless satisfied.
 
     A race, or an entry whose schedule may not have been drawn, has a review date instead.
     """

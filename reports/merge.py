@@ -66,9 +66,9 @@ def merge(
 ) -> Merged:
     """Merge all shards below `folder` into a matrix; write its tables to `parquet` too, if that is given.
 
-    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs. `present` is called
-    with the result while Spark may still be writing.
-    Raises ReportError for a folder without shards, shards of which none can be read, and a column with two images.
+    With `archive` (a folder or a Hadoop URI) the shards are added to it, and the trend covers its runs. `present` gets the result
+    while Spark may still be writing. Raises ReportError for a folder without shards, shards that are all unreadable, and a column
+    with two images.
     """
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
     with distinct_lines(lines) as distinct:

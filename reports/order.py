@@ -1,4 +1,4 @@
-"""The columns that can be ordered by the version that they are judged as, and why others cannot."""
+"""The order of columns by the version that they are judged as, and why some columns have no place in it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_order(columns: Sequence[Placed]) -> Order:
-    """Sort columns by the versions that they are judged as, and set apart those without a place in this order."""
+    """Sort columns by the versions that they are judged as, and separate those without a place in this order."""
     reasons = {column.kafka_version: _own_settings(column) or _unknown_build(column) for column in columns}
     known = [column for column in columns if not reasons[column.kafka_version]]
     own = Counter(column.version for column in known)

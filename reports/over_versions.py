@@ -1,6 +1,6 @@
 """The versions since which a row is broken or mended, and the changes between neighbours: columns, or runs of a column.
 
-A matrix has few cells, so this is plain Python, not a job of Spark.
+A matrix has few cells, so this is plain Python, not a Spark job.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
 
 
 def row_firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
-    """Return a value for each row that some column breaks or satisfies; `order` has the oldest column first."""
+    """Return the `Firsts` of each row that some column breaks or satisfies; `order` has the oldest column first."""
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
     found = (_firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
     return [one for one in found if one.bad or one.good]
@@ -58,7 +58,7 @@ def _firsts_of_row(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
 
 
 def neighbour_changes(sides: Sides, pairs: Iterable[tuple[str, str]]) -> Iterator[NeighbourChange]:
-    """Yield the change of each row between the two sides of each pair, old and new."""
+    """Yield the change of each row between the old and the new side of each pair."""
     for old, new in pairs:
         for change in compare_verdicts(sides.get(old, {}), sides.get(new, {})):
             yield NeighbourChange(old=old, new=new, **msgspec.structs.asdict(change))

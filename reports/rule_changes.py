@@ -13,8 +13,8 @@ from history.observations import KEEPS
 class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
     """A row whose rule a later KIP changed, and the row of level `later` that records the change.
 
-    `promised` names the source of the new rule; `first` is the first column that keeps it, empty for none. `values`
-    are by column label: ``keeps``, ``does not keep``, or empty where nothing was observed.
+    `promised` names the source of the new rule; `first` is the first column that keeps it, or empty. `values` are by column
+    label: ``keeps``, ``does not keep``, or empty without observations.
     """
 
     requirement: str

@@ -1,4 +1,4 @@
-"""The Spark session: quiet, UTC, sized for small and large merges alike."""
+"""The Spark session: quiet, in UTC, and sized for small and large merges alike."""
 
 import os
 import subprocess
@@ -76,13 +76,13 @@ def spark_session(master: str = "local[*]", *, small: bool = False) -> Iterator[
 
 
 def _start_java(conf: SparkConf) -> None:
-    """Start Spark's JVM, once in a process; pass its messages on, except for the warning that it always prints."""
+    """Start Spark's JVM, once per process; pass its messages on, except for the warning that it always prints."""
     if SparkContext._gateway is not None:
         return
     read_end, write_end = os.pipe()
     threading.Thread(target=_pass_on, args=(read_end,), daemon=True).start()
     try:
-        # It may outlive this process to write its archive of classes: a pipe behind stdout must not wait for that.
+        # It may outlive this process to write its archive of classes; a pipe behind stdout must not wait for that.
         ends = {"stdout": subprocess.DEVNULL, "stderr": write_end}
         SparkContext._ensure_initialized(gateway=launch_gateway(conf, ends))
     except PySparkRuntimeError as error:

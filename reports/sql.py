@@ -13,6 +13,7 @@ def string_literal(value: Any) -> str:
 
 
 def table_of_texts(spark: SparkSession, rows: Iterable[Sequence[str]], *names: str) -> DataFrame:
-    """Return a table of at least one row as part of the plan; `createDataFrame` has executors start Python for its rows."""
+    """Return a table of at least one row as part of the plan. With `createDataFrame` executors would start Python for its
+    rows."""
     values = ", ".join(f"({', '.join(map(string_literal, row))})" for row in rows)
     return spark.sql(f"SELECT * FROM VALUES {values} AS given({', '.join(names)})")

@@ -82,10 +82,10 @@ _NOTHING = dict.fromkeys(
 
 
 def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
-    """Count, for each cell, the checks that ran, those that failed with an error of the kit, and their examples; add
-    the text of the first error.
+    """Count, for each cell, the checks that ran, those that failed with an error of the kit, and their examples; add the text of
+    the first error.
 
-    A check that has observations ran, though its worker may have been killed before it ended.
+    A check with observations counts as run, even if its worker was killed before it ended.
     """
     ran, errors, troubles = (defaultdict[tuple[str, str], set[str]](set) for _ in range(3))
     for row in decided:

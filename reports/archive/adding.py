@@ -42,7 +42,7 @@ _FILED = re.compile(r".*/(?P<run>[^/]*)-(?P<batch>[0-9a-f]{32})-\d+\.parquet")
 
 
 class Filed(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """The outcome for an offered run: `added` lines are new; `lacking` ones are archived, but were not offered."""
+    """The outcome for an offered run: `added` lines are new; `lacking` lines are archived but were not offered."""
 
     run: str
     outcome: Literal["added", "unchanged", "kept"]
@@ -172,7 +172,7 @@ def _staging(folder: HadoopFolder) -> Iterator[str]:
 
 
 def _stage_files(table: DataFrame, place: str, *order: str) -> None:
-    """Write one file per batch and column, or more if they are large; `batch` stays a column of the file."""
+    """Write one file per batch and column, or several if they are large; `batch` remains a column of the file."""
     split = table.withColumn("_batch", F.col("batch"))
     even = split.hint("rebalance", "kafka_version", "batch").sortWithinPartitions("kafka_version", "batch", *order)
     even.write.partitionBy(*PARTITIONS, "_batch").parquet(place)

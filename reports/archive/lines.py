@@ -33,8 +33,8 @@ LINES: dict[str, type[msgspec.Struct]] = {
 """The tables of lines by name. Every line of a shard is in exactly one of them."""
 
 OWNER = ("run", "batch", "digest")
-"""The columns before a line's own fields: its run, the batch that archived it, and the xxhash64 of its text, which
-distinguishes it from another line with the same number."""
+"""The columns before a line's own fields: its run, the batch that archived it, and the xxhash64 of its text, which distinguishes
+it from another line with the same number."""
 PARTITIONS = ("run_date", "kafka_version")
 """The last columns: the day on which the run began (`2026-11-21`, UTC, or `undated`), and the label of its column."""
 
@@ -45,13 +45,13 @@ UNNAMED = "untold"
 TORN = "torn, or no line of a shard that this kit writes"
 
 TEXT_KEPT = 4000
-"""The most characters of a line that the quarantine keeps."""
+"""The maximum number of characters of a line that the quarantine keeps."""
 
 QUARANTINE = (
     "run string, batch string, shard string, reason string, text string, length long, "
     "digest long, run_date string, kafka_version string"
 )
-"""The table `quarantine`: lines that do not count, and why; `length` is that of the whole text."""
+"""The table `quarantine`: lines that do not count, with the reason; `length` is that of the whole text."""
 
 _RUN = r"^(\d{6}-\d{6}-[0-9a-f]+)"
 _DAY = r"^(\d{6})-\d{6}-"
@@ -83,7 +83,7 @@ def table(lines: DataFrame, name: str) -> DataFrame:
 
 
 def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
-    """Return lines that are not whole, or of shards that don't count (`refused`: shard, kafka_version, reason)."""
+    """Return lines that are not whole, or belong to shards that do not count (`refused`: shard, kafka_version, reason)."""
     marked = lines.drop("run").join(F.broadcast(refused), "shard", "left").where("not whole or reason is not null")
     return with_run_date(marked.withColumn("run", F.regexp_extract("shard", _RUN, 1))).select(
         "run",

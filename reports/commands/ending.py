@@ -1,4 +1,4 @@
-"""The end of a command: its exit code, and one message for what went wrong."""
+"""The end of a command: its exit code, and one message about the error."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ def exit_code(
         return 0
     except known:
         raise
-    except Exception:  # Python's own code for it, 1, is that of a violation
+    except Exception:  # Python's exit code for it, 1, means a violation here
         traceback.print_exc()
         return EXIT_TROUBLE
     return int(code or 0)

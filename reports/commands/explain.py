@@ -54,7 +54,7 @@ def _run_folder(matrix: Path) -> Path | None:
 
 
 def _wrap_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Wrap long lines, indented as they begin; commands, indented by six, stay whole for copying."""
+    """Wrap long lines with the indent of their beginning; commands, indented by six, stay whole for copying."""
     width = min(shutil.get_terminal_size((_WIDEST, 0)).columns, _WIDEST)
     for line in map(replace_controls, lines):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

@@ -60,7 +60,7 @@ def matrix_options(command: F) -> F:
 
 
 def matrix_file(out: Path, matrix: Path | None) -> Path:
-    """Return the file that is named, or the one where a run writes its matrix."""
+    """Return the given file, or the one to which a run writes its matrix."""
     return matrix or out / "matrix" / "matrix.json"
 
 

@@ -1,8 +1,8 @@
 """Every line once, though it may be in several files.
 
-Comparing all texts with each other would move them through a shuffle, which would be most of a merge's cost. But lines are
-numbered: if the numbers of a shard's lines are exactly 0, 1, 2 and so on, none of them occurs twice. So only lines of other
-shards are compared: those that were cut, have bad lines, or exist more than once.
+Comparing all texts with each other would need a shuffle, which would be most of a merge's cost. But lines are numbered: if the
+numbers of a shard's lines are exactly 0, 1, 2 and so on, none of them occurs twice. So only lines of other shards are compared:
+those that were cut, have bad lines, or exist more than once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,8 +22,8 @@ from reports.rows import collect_rows
 class DistinctLines(msgspec.Struct, frozen=True):
     """Distinct lines, a summary of each shard, and the shards whose counts leave duplicates possible.
 
-    `few` are all lines except whole observations that are no violations. Most tables need only these; scanning all
-    lines for each took an eighth of a merge.
+    `few` are all lines except whole observations without a violation. Most tables need only these; scanning all lines for each
+    took an eighth of a merge.
     """
 
     lines: DataFrame
@@ -86,7 +86,7 @@ def _shuffle_partitions(spark: SparkSession) -> int:
 
 
 def _doubtful_shards(counts: Iterable[Row]) -> list[str]:
-    """Return the shards whose line numbers may repeat: all whose numbers are not exactly 0, 1, 2 up to the last.
+    """Return the shards whose line numbers may repeat: all those whose numbers are not exactly 0, 1, 2 up to the last.
 
     If one number were missing and another present twice, the marks would differ (but for one chance in 2**64).
     """

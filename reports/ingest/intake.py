@@ -1,4 +1,4 @@
-"""The shards that a merge refuses: none counts, or two builds have one label."""
+"""The shards that a merge refuses: those without any that counts, and two builds with one label."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The validation of lines: whole, torn, foreign and stray ones are told apart, and each shard is summed up."""
+"""The validation of lines: it distinguishes whole, torn, foreign and stray ones, and summarises each shard."""
 
 from collections.abc import Iterable
 
@@ -46,7 +46,7 @@ def _is_one_line() -> Column:
 
 
 def count(lines: DataFrame) -> DataFrame:
-    """Count the lines of each shard id by kind, and sum up their numbers; lines without a shard id are under ''.
+    """Count the lines of each shard id by kind, and summarise their numbers; lines without a shard id are under ''.
 
     `mark` is the XOR of the hashes of the numbers, `expected` the XOR of the hashes of 0, 1, 2 up to the last number.
     """
@@ -111,7 +111,7 @@ def _shard_summary(counted: Row, text: Row, numbers: int | None) -> ShardSummary
 
 
 def header_in(text: str | None) -> Header | None:
-    """Decode the header in a line; return None if it lacks a field that its type requires, or if there is no line."""
+    """Decode the header in a line; return None if there is no line, or if it lacks a field that its type requires."""
     if text is None:
         return None
     try:

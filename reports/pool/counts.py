@@ -1,7 +1,7 @@
-"""Lines of examples, checks and replays, summed up together: one table for each question would take a stage each.
+"""The lines of examples, checks and replays, summed up together, since a table for each question would take a stage each.
 
-Every line becomes *entries*: a name, a key to count under, and up to three numbers to add up. `reports.tables` makes
-its tables from the sums; none of them grows with the number of observations.
+Every line becomes *entries*: a name, a key to count under, and up to three numbers to add up. `reports.tables` makes its tables
+from the sums; none of them grows with the number of observations.
 """
 
 from itertools import zip_longest
@@ -76,7 +76,7 @@ _OF_EXAMPLE = _concat_sql(
     ),
     f"array({_entry_sql(UNENDED, '1', _MILLISECONDS, check='`check`', case='shard')})",
 )
-# `case` is the shard of an ended check; `name` in CHECK is the text of the trouble of the kit in which it ended.
+# `case` is the shard of an ended check; `name` in CHECK is the text of the kit's trouble with which it ended.
 _RAN = "outcome != 'cut-off' OR coalesce(examples, 0) > 0"
 _ATTEMPTS = "map_entries(attempts)"
 _ENDS_IN_ERRORS = "exists(map_values(attempts), one -> one.errors > 0)"

@@ -1,4 +1,4 @@
-"""A page for each evidence folder: the row, the violation, its time line and faults, and how to see it again."""
+"""A page for each evidence folder: the row, the violation, its time line and faults, and how to reproduce it."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -21,12 +21,12 @@ from reports.site.transcript import EventFrames, LogView, began_at, exchanges, l
 from reports.texts.wording import sentence_of
 
 OPEN, NEAR = 12, 40
-"""Up to OPEN events away from one that shows the violation are shown at once, up to NEAR are folded; faults are always
-shown."""
+"""The distances from an event that shows the violation: up to OPEN events away are shown at once, up to NEAR are folded; faults
+are always shown."""
 FEW = 4
-"""Up to this many rows are not folded."""
+"""The number of rows up to which they are not folded."""
 SHOWN = 12
-"""The most events that are marked as showing the violation."""
+"""The maximum number of events that are marked as showing the violation."""
 LONGEST, LONGEST_RAW = 400, 1_500
 DISK_LINES = 200
 
@@ -104,7 +104,7 @@ def evidence_pages(matrix: Matrix, out: Path, run: Path | None) -> dict[str, str
     """Write the pages below `out`; return the page of each evidence folder, relative to `out`, by the folder's path in
     matrix.json.
 
-    There are none if the run's folder cannot be read from here. Pages of folders that are gone are removed.
+    There are none if the run's folder cannot be read from here. Pages of deleted folders are removed.
     """
     catalogue = shipped_rows()
     cells = [cell for cell in matrix.cells if cell.requirement in catalogue]
@@ -168,7 +168,7 @@ def _shown_events(history: History, events: Sequence[int]) -> list[int]:
 
 
 def _main_subjects(history: History, events: Sequence[int]) -> list[Subject]:
-    """Return the main subjects of these events. Metadata names all partitions: it counts only if nothing else does."""
+    """Return the main subjects of these events. Metadata names all partitions, so it counts only if nothing else does."""
     metadata = {
         n for n in events if isinstance(event := history.events[n], Answer) and _call_op(history, event) == "metadata"
     }

@@ -17,9 +17,9 @@ from history.violation import DISKS, VIOLATION, FiledViolation
 EVIDENCE = re.compile(r"evidence/\w[\w.@-]*/\w[\w.@-]*", re.ASCII)
 """The pattern of folders that get a page; a path in a shard may be any text."""
 TEXT_BYTES = 4_096
-"""The most bytes of a text file of a disk that is shown."""
+"""The maximum number of bytes of a text file of a disk that are shown."""
 LOG_BYTES = 16 * 2**20
-"""The most bytes of a node's log that are shown, from its end."""
+"""The maximum number of bytes of a node's log that are shown, from its end."""
 
 
 class TranscriptFrame(msgspec.Struct, frozen=True):

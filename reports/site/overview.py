@@ -13,8 +13,8 @@ from reports.site.views import FamilyView
 class FaultSum(msgspec.Struct, frozen=True, kw_only=True):
     """A fault in a group of rows on a column.
 
-    An example counts for each of its rows, so counts of rows can't be added up: these counts are those of the row that
-    met the fault most often.
+    An example counts for each of its rows, so the counts of rows cannot be added up: these counts are those of the row that met
+    the fault most often.
     """
 
     rows: int

@@ -32,7 +32,7 @@ KINDS = {
 def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None) -> Path:
     """Write all pages below `out`, deterministic to the byte; return the path of `index.html`.
 
-    `run` is the local folder that histories and evidence are relative to; None if it can't be linked to.
+    `run` is the local folder that histories and evidence are relative to; None if it cannot be linked to.
     """
     matrix, insights = merged.matrix, merged.insights
     groups = views.group_views(matrix, insights, catalogue)

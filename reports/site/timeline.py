@@ -23,8 +23,8 @@ KIT = "checks"
 """The lane of the premises that the check states."""
 
 Shape = Literal["ok", "refused", "fail", "info", "met", "unmet"]
-"""The outcome of a call: answered, answered with an error, certainly not done, or perhaps done; and whether a premise
-was met."""
+"""The outcome of a call: answered, answered with an error, certainly not done, or perhaps done; also whether a premise was
+met."""
 
 LETTERS = {
     "produce": "P", "fetch": "F", "list_offsets": "L", "offset_for_leader_epoch": "E", "metadata": "M", "init_producer_id": "I",
@@ -34,7 +34,7 @@ LETTERS = {
 
 
 class CallMark(msgspec.Struct, frozen=True, kw_only=True):
-    """A mark of `count` calls of one kind to a node that ended alike; `event` is the first.
+    """A mark for `count` calls of one kind to a node with the same outcome; `event` is the first.
 
     `number` numbers the marks that show the violation, and is 0 for others.
     """
@@ -233,7 +233,7 @@ def shape_of(answer: Answer) -> Shape:
 
 
 def _are_alike(last: _Moment, moment: _Moment) -> bool:
-    """True if both are drawn as one: the same kind of call that ended alike, and neither shows the violation."""
+    """True if both are drawn as one: the same kind of call with the same outcome, and neither shows the violation."""
     if isinstance(moment.event, Fault) or moment.lines[0].shown or last.lines[0].shown:
         return False
     return (last.node, last.op, last.shape, last.step) == (moment.node, moment.op, moment.shape, moment.step)

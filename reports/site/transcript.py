@@ -14,15 +14,15 @@ FRAMES = 12
 """The number of frames shown before and after those of an event."""
 LONGEST_BODY, LONGEST_HEX, LONGEST_LINE = 3_000, 1_200, 500
 LINES = 40
-"""The most lines of a node's log that are shown."""
+"""The maximum number of lines of a node's log that are shown."""
 SECONDS = 5.0
-"""The most seconds between an event and a log line that is shown."""
+"""The maximum number of seconds between an event and a log line that is shown."""
 
 _STEP = 0.02
-"""The most seconds between a call in the history and its frame."""
+"""The maximum number of seconds between a call in the history and its frame."""
 _SAMPLE = 60
 _BEHIND = 200
-"""The most frames between a request and its answer, counting other connections too."""
+"""The maximum number of frames between a request and its answer, counting other connections too."""
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (\w+)")
 
 
@@ -68,7 +68,7 @@ class LogView(msgspec.Struct, frozen=True, kw_only=True):
 def began_at(history: History, frames: Sequence[TranscriptFrame]) -> float | None:
     """Return when the example began, in seconds since 1970; None if unknown.
 
-    It is taken from a clock that the check read, or else from the transcript: the offset at which most calls of the
+    It is determined from a clock that the check read, or else from the transcript: it is the offset at which most calls of the
     history have a frame, if more than half do.
     """
     for event in history.events:
@@ -173,7 +173,7 @@ def _groups_of_hex(text: str) -> Iterator[str]:
 
 
 def log_view(node: str, lines: Sequence[str], times: Sequence[float], example: str) -> LogView:
-    """Choose lines near `times` (seconds since 1970), warnings and those about the example first; else the last."""
+    """Choose lines near `times` (seconds since 1970), warnings and those about the example first; without any, the last lines."""
     stamps = list(_stamps_of_lines(lines))
     ranked = []
     for place, (line, (at, level)) in enumerate(zip(lines, stamps, strict=True)):

@@ -8,7 +8,7 @@ from conformance.judging.verdicts import Verdict
 from reports.insights import TrendPoint
 
 _CELL, _HEAD, _SIDE = 20, 18, 8
-"""Height and width of a cell, height of the dates above, and a label's width per character: in pixels."""
+"""The height and width of a cell, the height of the dates above, and a label's width per character, in pixels."""
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ def _line_names(lines: Sequence[str]) -> list[Name]:
 
 
 def _run_dates(runs: Sequence[tuple[str, str]], side: int) -> list[Name]:
-    """Place each date above the first of its runs, unless it would overlap the one before."""
+    """Place each date above the first of its runs, unless it would overlap the previous date."""
     named: list[Name] = []
     for place, (date, _) in enumerate(runs):
         x = side + _CELL * place

@@ -226,7 +226,7 @@ KINDS: dict[str, Callable[[Verdict, Verdict], bool]] = {
     "Apply no longer": lambda before, after: after == "inapplicable",
     "Changed otherwise": lambda before, after: True,
 }
-"""The kinds of changes in display order; a change is of the first kind that fits."""
+"""The kinds of changes in display order. A change is of the first kind that fits."""
 
 
 def _row_view(row: Requirement, facts: RowFacts, cells: list[ReportedCell]) -> RowView:

@@ -1,4 +1,4 @@
-"""Cells that need a look, grouped by row: what is wrong, and on which columns."""
+"""The cells that need a look, grouped by row: the reason, and the columns concerned."""
 
 from collections.abc import Sequence
 

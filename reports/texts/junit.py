@@ -20,8 +20,8 @@ OUTCOMES: dict[Verdict, Outcome] = {
     "untested": "skipped",
     "inapplicable": "skipped",
 }
-"""The outcomes of verdicts; all others count as passed. JUnit has no state between passed and failed: a cell that
-proves nothing is skipped."""
+"""The outcomes of verdicts; all others count as passed. JUnit has no state between passed and failed, so a cell that proves
+nothing is skipped."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML 1.0 cannot hold, not even escaped."""

@@ -26,10 +26,10 @@ from reports.texts.wording import (
 )
 
 COMMENT = 65_536
-"""The most characters that a comment on GitHub may have."""
+"""The maximum number of characters of a comment on GitHub."""
 _SHOWN = 60
 _SHOWN_IN_SUMMARY = 20
-"""The most rows listed in words: a comment has a limit, and so has a reader."""
+"""The maximum number of rows listed in words, since comments have a limit, and so do readers."""
 _WHY = 210
 _NOTES = 20
 

@@ -29,9 +29,9 @@ STYLES: dict[Verdict, str] = {
 
 _WIDE = 200
 _ALIKE = 3
-"""The most rows with the same reason on the same columns that get a line each; more share one."""
+"""The maximum number of rows with the same reason on the same columns that get a line each; more rows share one."""
 _LINES: dict[Verdict, int] = {"violated": 100, "flaky": 30, "error": 30, "inconclusive": 10}
-"""The most lines of a verdict; the page has them all."""
+"""The maximum number of lines of a verdict; the page has them all."""
 
 
 def show(matrix: Matrix, file: TextIO) -> None:

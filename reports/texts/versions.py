@@ -6,7 +6,7 @@ from reports.insights import Firsts, is_release
 
 
 def spans(labels: Collection[str], columns: Sequence[str]) -> str:
-    """Return releases that follow each other in `columns` as one span, then each other label by itself."""
+    """Return neighbouring releases of `columns` as spans, then each other label by itself."""
     releases = [label for label in columns if is_release(label)]
     runs = [run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in _runs_of_releases(releases, labels)]
     return ", ".join([*runs, *(label for label in columns if label in labels and label not in releases)])
@@ -35,7 +35,7 @@ def in_words(versions: str) -> str:
 
 
 def broken_since(firsts: Firsts, *, race: bool = False) -> str:
-    """Say since when a row is broken, and whether it was mended; return "" if no released version breaks it.
+    """Return since when a row is broken, and whether it was mended; "" if no released version breaks it.
 
     A `race` shows only by chance, so good versions prove little.
     """

@@ -40,7 +40,7 @@ MEANINGS: dict[Verdict, str] = {
 }
 
 SENTENCE = 500
-"""The most characters of a violation in one sentence."""
+"""The maximum number of characters of a violation in one sentence."""
 
 ALARMING: tuple[Verdict, ...] = ("violated", "flaky", "error", "inconclusive")
 """The verdicts that need a look, the worst first."""

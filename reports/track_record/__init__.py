@@ -1,4 +1,4 @@
-"""Findings in released Kafka: a file for each, and the pages that are made from them."""
+"""Findings in released Kafka: a file for each, and the pages generated from them."""
 
 from conformance.catalogue.findings import Finding
 from reports.track_record.load import load_findings

@@ -1,4 +1,4 @@
-"""Write the pages of the findings, or with `--check` name those that are stale: `python -m reports.track_record`."""
+"""Write the pages of the findings, or with `--check` name the outdated ones: `python -m reports.track_record`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages that are made from the findings, as Markdown."""
+"""The pages generated from the findings, as Markdown."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""Writing the pages of the findings, and the parts of other pages that are made from them."""
+"""Writing the pages of the findings, and the parts of other pages that are generated from them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,17 +13,17 @@ from reports.track_record.pages import finding_page, index_page, readme_list, re
 BEGIN = "<!-- findings: begin; made by `./kit python -m reports.track_record` -->"
 END = "<!-- findings: end -->"
 BLOCKS: dict[str, Callable[[Sequence[Finding]], str]] = {"TRACK_RECORD.md": record_table, "README.md": readme_list}
-"""The pages with one part that is made from the findings, and the function that makes it."""
+"""The pages with one part generated from the findings, and the function that generates it."""
 
 
 def write_findings(root: Path) -> None:
-    """Write all pages that are made from the findings. Raises CatalogueError naming the file and the field."""
+    """Write all pages generated from the findings. Raises CatalogueError naming the file and the field."""
     for path, text in _pages(root):
         path.write_text(text, encoding="utf-8")
 
 
 def stale_findings(root: Path) -> list[str]:
-    """Return the pages that are stale. Raises CatalogueError naming the file and the field."""
+    """Return the outdated pages. Raises CatalogueError naming the file and the field."""
     return [
         str(path.relative_to(root))
         for path, text in _pages(root)

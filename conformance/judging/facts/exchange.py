@@ -55,7 +55,7 @@ by_asked: Callable[[Any], int] = attrgetter("asked")
 """Keys for sorting and looking up facts."""
 
 Attributed = tuple[Kind, str, Any]
-"""Kind and name of a subject, and a fact of its story."""
+"""The kind and name of a subject, and a fact for its story."""
 
 Decoder = Callable[[Any, Any, "Decoding"], Iterable[Attributed]]
 """A function that turns a request and its answer, both structs of `protocol` or `history.readings`, into facts.
