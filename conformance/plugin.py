@@ -64,7 +64,7 @@ def _wants_checks(config: pytest.Config) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     if SESSION in node.config.stash:
-        node.workerinput["conformance"] = node.config.stash[SESSION].for_worker()
+        node.workerinput["conformance"] = node.config.stash[SESSION].worker_data()
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -185,7 +185,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
         return
     running = session.config.stash.get(SESSION, None)
     items[:] = (running or session.config.stash[LISTING]).in_order(checks)
-    items += [] if running is None else searches(session, checks, running.searches)
+    items += [] if running is None else searches(session, checks, running.search_count)
 
 
 def searches(session: pytest.Session, items: Sequence[CheckItem], workers: int) -> list[pytest.Item]:
@@ -216,7 +216,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     config = session.config
     if SESSION not in config.stash or hasattr(config, "workerinput") or config.option.collectonly:
         return (yield)
-    config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].lasts)
+    config.stash[WATCHDOG] = Watchdog(config.stash[SESSION].longest_check_seconds)
     config.pluginmanager.register(Finished(config.stash[WATCHDOG]))
     with config.stash[WATCHDOG], _progress_shown_in(config):
         return (yield)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from conformance.judging.pooling import Attempts, by_kind
+from conformance.judging.pooling import Attempts, split_by_kind
 from history.shards import AttemptCount
 from reports.insights import Coverage, Excused, FaultMet, FaultReach, PremiseReach, Spent
 from reports.matrix import Row
@@ -56,7 +56,7 @@ def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Ro
         key = version, requirement, case
         tried = attempts[version, requirement].of_case(case)
         undecided = {
-            "wavering": key in waver, **by_kind(excuses[key])._asdict(), "attempts": tried.made, "lost": tried.lost,
+            "wavering": key in waver, **split_by_kind(excuses[key])._asdict(), "attempts": tried.made, "lost": tried.lost,
         }  # fmt: skip
         own = _row_of_cell((version, requirement), case=case, **_NOTHING)
         rows.append({**own, **found.get(key, {}), **sums[key], **undecided})
@@ -97,7 +97,7 @@ def checks(sums: Sums, decided: Iterable[Row]) -> list[Row]:
     attempts, hindrances = _attempts_by_cell(sums), _hindrances_by_cell(sums)
     return [
         _row_of_cell(
-            cell, ran=len(ran[cell]), errors=len(errors[cell] | attempts[cell].in_trouble),
+            cell, ran=len(ran[cell]), errors=len(errors[cell] | attempts[cell].troubled_checks),
             trouble=min(troubles[cell], default=None), attempts=attempts[cell],
             hindrance=min(hindrances[cell], default=""),
         )

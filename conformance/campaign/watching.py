@@ -14,7 +14,7 @@ from rich.table import Table
 
 from conformance.campaign.column_runs import Runner
 from conformance.campaign.plan import ColumnRun, Say
-from conformance.running.recording.progress import ColumnProgress, Doing, SoFar, read_progress
+from conformance.running.recording.progress import ColumnProgress, ProgressCounts, WorkerProgress, read_progress
 
 LINE_SECONDS = 60.0
 """Seconds between two lines of a column if there is no terminal."""
@@ -29,8 +29,8 @@ class ColumnState(msgspec.Struct, kw_only=True):
     name: str
     state: str
     seconds: float
-    so_far: SoFar
-    now: list[Doing] = []
+    so_far: ProgressCounts
+    now: list[WorkerProgress] = []
 
     @property
     def has_ended(self) -> bool:
@@ -53,7 +53,7 @@ def _column_state(runner: Runner, column: ColumnRun) -> ColumnState:
 
 def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnProgress]) -> ColumnState:
     """Return a column's state from its progress: one pytest process has one column, unless its options add more."""
-    so_far = progress[0].so_far if progress else SoFar()
+    so_far = progress[0].so_far if progress else ProgressCounts()
     now = progress[0].now if progress and state == "running" else []
     return ColumnState(name=name, state=state, seconds=seconds, so_far=so_far, now=now)
 
@@ -120,7 +120,7 @@ def line_of(column: ColumnState) -> str:
     return ", ".join(parts)
 
 
-def at_work(doing: Doing) -> str:
+def at_work(doing: WorkerProgress) -> str:
     """Return a worker's current check, with its standing faults."""
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"

@@ -23,10 +23,10 @@ from conformance.cli.group import HELP
 from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import evaluate_check, find_proofs, judged_on
+from conformance.core.evaluate import evaluate_check, find_proofs, judge_on_column
 from conformance.judging.judge import Judged
 from conformance.judging.judges import JUDGES
-from conformance.judging.pooling import GatheredShard, gather
+from conformance.judging.pooling import GatheredShard, gather_shards
 from conformance.judging.stored_examples import JudgedExample, judge_frame, place
 from fixtures.errors import WrongUse
 from fixtures.tape import StoredTape
@@ -58,7 +58,7 @@ def rejudge(history: History, column: Column) -> Judged:
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     facts = Facts(version=column.version, ranges=column.ranges)
     check = all_checks().get(history.example.check)
-    by_judges = judged_on(facts, JUDGES, history)
+    by_judges = judge_on_column(facts, JUDGES, history)
     if check is None:
         return by_judges
     found = _rejudge_by_check(check, history, column) + by_judges
@@ -138,7 +138,7 @@ def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
     pieces = list(read_shards(out / "shards"))
     whole = not any("" in piece.torn_of for piece in pieces)
     workers: dict[tuple[str, str], dict[str, GatheredShard]] = defaultdict(dict)
-    for shard in gather(pieces):
+    for shard in gather_shards(pieces):
         if shard.header is None:
             yield f"{shard.id}: no header, so its column is unknown"
         else:

@@ -28,7 +28,7 @@ from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults
 from conformance.core.processes import Processes
-from conformance.core.waiting import EVERY, LASTING, WITHIN, Waiting, events_of_wait
+from conformance.core.waiting import MIN_LASTING_TIMEOUT, POLL_INTERVAL, WITHIN, Waiting, events_of_wait
 from conformance.judging.excuses import Evidence
 from fixtures import metrics
 from fixtures.cluster import Peers
@@ -220,7 +220,7 @@ class Bench:
         probe: Callable[[], T | None],
         what: str,
         within: float = WITHIN,
-        every: float = EVERY,
+        every: float = POLL_INTERVAL,
         due: Due | None = "step",
     ) -> T:
         """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`, and record the
@@ -241,7 +241,7 @@ class Bench:
         """
         if error_of(answer) is Error.NONE:
             return answer
-        owed = None if lasts < LASTING or self._is_disturbed() else due
+        owed = None if lasts < MIN_LASTING_TIMEOUT or self._is_disturbed() else due
         text = f"a request that has to succeed was refused: {answer}"
         raise Overdue(text, due=owed, within=lasts, late=self.wait.seconds_late(lasts))
 
@@ -264,13 +264,13 @@ class Bench:
         )
         return self._faults[-1]
 
-    def explain(self, trouble: BaseException) -> None:
+    def record_failure(self, trouble: BaseException) -> None:
         """Record what an error shows about the tested system: an exceeded time limit, or processes that ended."""
         if self._cluster is None:
             return
         overdue = overdue_in(trouble)
         if overdue is not None and overdue.due is not None:
-            self.wait.note_host(overdue.late)
+            self.wait.note_host_pressure(overdue.late)
             self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late, overdue.events)
         if isinstance(trouble, Unanswered) and not self._is_disturbed():
             self.tape.overdue("answer", str(trouble), trouble.within, self.wait.seconds_late(trouble.within))

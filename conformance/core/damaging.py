@@ -58,7 +58,7 @@ class Snapshots(msgspec.Struct, frozen=True):
     offsets: tuple[int, ...]
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangeResult(msgspec.Struct, frozen=True):
     """The existence of a file or directory before and after a change, and the content that was written to it, if any."""
 
     before: bool
@@ -80,7 +80,7 @@ class Disk:
 
     # --- looking
 
-    def holds(self) -> HeldReplica:
+    def read_replica(self) -> HeldReplica:
         """Return the replica on disk; the broker may run."""
 
         def read() -> HeldReplica:
@@ -108,7 +108,7 @@ class Disk:
 
     # --- damage, while the broker is down
 
-    def cut(self, offset: int, *, torn: bool = False) -> CutLog:
+    def cut_log(self, offset: int, *, torn: bool = False) -> CutLog:
         """Cut off the batch at `offset` and all later ones, as if power had failed before they reached the disk.
 
         With `torn`, half of that batch remains.
@@ -129,95 +129,95 @@ class Disk:
         self._witness(fault, seen, {"log end": [found.before, found.after], "torn": found.torn})
         return found
 
-    def lose_epochs(self) -> Changed:
+    def remove_epoch_checkpoint(self) -> ChangeResult:
         """Remove leader-epoch-checkpoint."""
         return self._lose(RemoveEpochCheckpoint(role=self._name), f"{self._partition}/{EPOCHS}")
 
-    def lose_snapshots(self, *, above: int = -1) -> Changed:
+    def remove_snapshots(self, *, above: int = -1) -> ChangeResult:
         """Remove the producer snapshots at offsets above `above`, by default all."""
 
-        def lose_now() -> Changed:
+        def lose_now() -> ChangeResult:
             node = self._down()
             replica = read_replica(node, self._partition)
             wanted = [one for one in snapshot_offsets(replica.files) if one > above]
             files = (f"{self._partition}/{snapshot_name(one)}" for one in wanted)
             on_volume(node, remove_command(*files), within=replica.log_dir)
             left = snapshot_offsets(read_replica(node, self._partition).files)
-            return Changed(bool(wanted), any(one > above for one in left))
+            return ChangeResult(bool(wanted), any(one > above for one in left))
 
         fault = RemoveRebuiltFile(role=self._name, file="producer-snapshots")
         self._inject(fault, {"above": above})
-        found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, Changed, lose_now)
+        found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, ChangeResult, lose_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 
-    def tear_snapshot(self, offset: int) -> Changed:
+    def tear_snapshot(self, offset: int) -> ChangeResult:
         """Cut a producer snapshot in half, as if the rest had never reached the disk."""
         path = f"{self._partition}/{snapshot_name(offset)}"
 
-        def tear_now() -> Changed:
+        def tear_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
             whole = node.read_file(place)
             on_volume(node, truncate_command(place, len(whole) // 2))
-            return Changed(True, True, node.read_file(place))
+            return ChangeResult(True, True, node.read_file(place))
 
         fault = TornProducerSnapshot(role=self._name)
         self._inject(fault, {"path": path})
-        found = self._tape.call(self._name, "tear", {"path": path}, Changed, tear_now)
+        found = self._tape.call(self._name, "tear", {"path": path}, ChangeResult, tear_now)
         self._witness(fault, found.content is not None and not is_whole(found.content), {})
         return found
 
-    def lose_watermarks(self) -> Changed:
+    def remove_watermarks(self) -> ChangeResult:
         """Remove replication-offset-checkpoint, so that the broker knows no high watermark."""
         return self._lose(RemoveWatermarkCheckpoint(role=self._name), HIGH_WATERMARKS)
 
-    def lose(self) -> Changed:
+    def remove_replica(self) -> ChangeResult:
         """Remove the replica's whole directory."""
         return self._lose(RemoveReplica(role=self._name), self._partition)
 
-    def fail(self) -> Changed:
+    def fail_directory(self) -> ChangeResult:
         """Replace the directory by a file while the broker runs, so that all writes to it fail."""
 
-        def fail_now() -> Changed:
+        def fail_now() -> ChangeResult:
             node, path = self._node(), self._partition
             before = node.exists(f"{path}/meta.properties")
             fail_directory(node, path)
-            return Changed(before, is_directory(node, path))
+            return ChangeResult(before, is_directory(node, path))
 
         fault = FailedDirectory(role=self._name)
         self._inject(fault, {})
-        found = self._tape.call(self._name, "fail", {"path": self._partition}, Changed, fail_now)
+        found = self._tape.call(self._name, "fail", {"path": self._partition}, ChangeResult, fail_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 
-    def put_epochs(self, content: bytes) -> Changed:
+    def restore_epochs(self, content: bytes) -> ChangeResult:
         """Restore an earlier leader-epoch-checkpoint."""
         path = f"{self._partition}/{EPOCHS}"
 
-        def put_now() -> Changed:
+        def put_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
             on_volume(node, write_command(place, content))
-            return Changed(before, True, node.read_file(place))
+            return ChangeResult(before, True, node.read_file(place))
 
         fault = OldEpochCheckpoint(role=self._name)
         self._inject(fault, {"content": content.decode()})
-        found = self._tape.call(self._name, "put", {"path": path, "content": content}, Changed, put_now)
+        found = self._tape.call(self._name, "put", {"path": path, "content": content}, ChangeResult, put_now)
         self._witness(fault, found.content == content, {})
         return found
 
-    def _lose(self, fault: Fault, path: str) -> Changed:
-        def lose_now() -> Changed:
+    def _lose(self, fault: Fault, path: str) -> ChangeResult:
+        def lose_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
             before = node.exists(place)
             on_volume(node, remove_command(place))
-            return Changed(before, node.exists(place))
+            return ChangeResult(before, node.exists(place))
 
         self._inject(fault, {"path": path})
-        found = self._tape.call(self._name, "remove", {"path": path}, Changed, lose_now)
+        found = self._tape.call(self._name, "remove", {"path": path}, ChangeResult, lose_now)
         self._witness(fault, found.before and not found.after, {})
         return found
 

@@ -13,15 +13,15 @@ from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import kind_of
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, ExcuseClaim, ObservationClaim, PremiseClaim, Promise
-from conformance.core.lapses import ended_while_asleep
-from conformance.judging.changes import Lived, is_calm
+from conformance.core.lapses import expired_while_asleep
+from conformance.judging.changes import CausedChanges, is_calm
 from conformance.judging.due import hindrance
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
-from conformance.judging.judge import Judge, Judged, judge_apart
+from conformance.judging.judge import Judge, Judged, judge_tolerantly
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.quorum.story import QuorumStory
 from conformance.judging.reading import Reading
-from conformance.judging.sentences import promise, sentence
+from conformance.judging.sentences import promise_text, violation_sentence
 from conformance.judging.situations import situation_of
 from fixtures.spending import spending
 from history.events import History, Premise
@@ -106,7 +106,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
         if not is_calm(bench.tape.history.events):
             bench.read_quorum()
     except KitError as error:
-        bench.explain(error)
+        bench.record_failure(error)
         if hindered := hindrance(bench.tape.history):
             return ExampleOutcome("premise lost", hindered, observations, _count_excuses(check, bench, excuses))
         return ExampleOutcome("error", f"{type(error).__name__}: {error}", find_proofs(observations))
@@ -118,7 +118,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
 def _excuse_host_sleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
     """Return the observations, except violations that show the end of a session or transaction while the host slept: these are
     excused."""
-    asleep = [one for one in find_proofs(found) if ended_while_asleep(bench, one.events)]
+    asleep = [one for one in find_proofs(found) if expired_while_asleep(bench, one.events)]
     excuses.update((one.requirement, one.case, HOST_SLEPT.name) for one in asleep)
     return [one for one in found if one not in asleep]
 
@@ -161,10 +161,10 @@ def _facts_of_column(bench: Bench) -> Facts:
     return Facts(version=bench.column.version, ranges=bench.column.ranges)
 
 
-def judged_on(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
+def judge_on_column(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
     """Judge the history of a healed example; return the results that apply to the column."""
     with spending("judge"):
-        found = judge_apart(judges, history)
+        found = judge_tolerantly(judges, history)
     left_out = _applicable_excuses(_count_inapplicable(found.observations, facts), facts)
     excuses = [*applicable_claims(found.excuses, facts), *left_out]
     return Judged(applicable_claims(found.observations, facts), excuses, found.raised)
@@ -237,7 +237,7 @@ def _observation(check: Check, bench: Bench, claim: ObservationClaim) -> Observa
 
 def _promise(check: Check, row: str, case: str) -> str:
     """Return the text of a promise: what the check says of its first row, or the title of another row."""
-    return promise(row, case, check.title if row == check.rows[0] else "")
+    return promise_text(row, case, check.title if row == check.rows[0] else "")
 
 
 def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, promised: str) -> Observation:
@@ -245,7 +245,7 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, 
     shown_by = sorted(n for answer in claim.by if (n := bench.tape.event_of(answer)) >= 0)
     detail = claim.observation.detail
     if claim.observation.result == "violated":
-        detail = sentence(bench.tape.history, shown_by, detail, promised)
+        detail = violation_sentence(bench.tape.history, shown_by, detail, promised)
     return msgspec.structs.replace(
         claim.observation,
         requirement=row,
@@ -271,4 +271,4 @@ def _faults_lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
     reading.feed(history.events)
     stories = (story for kind in kinds for story in reading.stories(kind))
     changed = {Subject(story.kind, story.name): story.changed_by or () for story in stories}
-    return Lived(history, reading.timeline, changed).through((), by)
+    return CausedChanges(history, reading.timeline, changed).faults_behind((), by)

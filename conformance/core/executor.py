@@ -20,7 +20,7 @@ from conformance.core.bench import Bench
 from conformance.core.echoing import echo_request
 from conformance.core.faulting import Faults
 from conformance.core.roles import Absent
-from conformance.core.sweeping import Swept, ask_all
+from conformance.core.sweeping import SweepTargets, ask_all
 from fixtures.consumers import ConsumerTrouble
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Stuck, Unhealed
@@ -76,14 +76,14 @@ class StepExecutor(ABC, Generic[S]):
             self.bench.tape.note(LEFT_OUT_NOTE, {"reason": str(reason)})
             # Another active fault may keep the cluster from doing its part.
             if isinstance(reason, Stuck) and not self.standing:
-                self.bench.explain(reason)
+                self.bench.record_failure(reason)
             return None
 
     def _catch_unhealed(self, act: Callable[[], None]) -> Unhealed | None:
         try:
             act()
         except Unhealed as unhealed:
-            self.bench.explain(unhealed)
+            self.bench.record_failure(unhealed)
             return unhealed
         return None
 
@@ -164,7 +164,7 @@ class StepExecutor(ABC, Generic[S]):
         ask_all(self.bench, self.sweep_targets(), step.turn)
         self.bench.ask_controllers()
 
-    def sweep_targets(self) -> Swept:
+    def sweep_targets(self) -> SweepTargets:
         """Return the partitions and group for a sweep. Raises Absent if there are none."""
         raise Absent(f"{type(self).__name__} names nothing to sweep")
 

@@ -7,13 +7,13 @@ from conformance.core.bench import Bench
 from history.events import Answer, AnyEvent, Call
 from protocol.codes import Error
 
-SESSION = 45.0
+DEFAULT_SESSION_TIMEOUT = 45.0
 """The default session timeout of a member, in seconds; a JoinGroup may have another."""
 
 HEARTBEATS = {"consumer_group_heartbeat", "streams_group_heartbeat", "heartbeat", "join_group", "sync_group"}
 """Requests that restart the session timeout of a member."""
 
-ENDS = {"init_producer_id", "bump_epochs", "end_txn"}
+TRANSACTION_ENDS = {"init_producer_id", "bump_epochs", "end_txn"}
 """Requests after which a transactional id has no open transaction."""
 
 REFUSALS = {Error.INVALID_PRODUCER_EPOCH, Error.PRODUCER_FENCED, Error.INVALID_TXN_STATE}
@@ -42,17 +42,17 @@ class Exchange(NamedTuple):
         return self.answer.outcome == "ok" and not self.errors
 
 
-def ended_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
+def expired_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
     """True if one of these answers shows that a session or transaction expired while the host slept."""
     events = bench.tape.history.events
     return any(
         (late := bench.wait.slept_since(lease.since)) and max(late, events[n].t - events[lease.since].t) >= lease.lasts
         for n in by
-        if (lease := find_ended(events[: n + 1])) is not None
+        if (lease := find_expired(events[: n + 1])) is not None
     )
 
 
-def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
+def find_expired(events: Sequence[AnyEvent]) -> Lease | None:
     """Return the session or transaction whose end the last of these events, an answer, shows; None if it shows no end."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
@@ -70,7 +70,7 @@ def find_ended(events: Sequence[AnyEvent]) -> Lease | None:
 def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
     """Return the member's session since its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
-    found, lasts = None, SESSION
+    found, lasts = None, DEFAULT_SESSION_TIMEOUT
     for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
         if (_group_of(call.request), call.request["member_id"] or answer.value.get("member_id")) == member:
             lasts = call.request.get("session_timeout_ms", lasts * 1000) / 1000
@@ -86,7 +86,7 @@ def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lea
     """Return the transactional id's open transaction since its first accepted request; None if none is open."""
     id, found, lasts = asked.get("transactional_id"), None, 0.0
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
-        if one.call.op in ENDS:
+        if one.call.op in TRANSACTION_ENDS:
             found, lasts = None, one.call.request.get("transaction_timeout_ms", lasts * 1000) / 1000
         elif one.is_accepted and found is None and not one.call.op.startswith("describe"):
             found = Lease(one.call.n, lasts)

@@ -172,7 +172,7 @@ class MachineCheck(msgspec.Struct, Generic[S], frozen=True, kw_only=True, eq=Fal
         clusters = (self.topology, *self.topologies)
         return clusters[(part - 1) % len(clusters)]
 
-    def rules_in(self, steps: int) -> int:
+    def rule_count(self, steps: int) -> int:
         """Return the number of rules that take about `steps` steps, at least one, plus the rules that begin an example."""
         return len(self.machine.setup_state().initializers) + max(1, round(steps / self.machine.steps_per_rule))
 

@@ -54,25 +54,25 @@ def shortest_profile(check: AnyCheck) -> Profile:
     return "smoke" if is_short and any(shipped_rows()[row].kind != "scenario" for row in check.rows) else "quick"
 
 
-def in_profile(check: AnyCheck, profile: Profile) -> bool:
+def is_in_profile(check: AnyCheck, profile: Profile) -> bool:
     """True if the profile has the check. Each profile has all checks of the shorter ones."""
     return PROFILES.index(shortest_profile(check)) <= PROFILES.index(profile)
 
 
 @cache
-def observed_by_all() -> tuple[str, ...]:
+def rows_of_all_checks() -> tuple[str, ...]:
     """Return the rows at which no check aims, since any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}
     rows = dict.fromkeys(judge.row for judge in JUDGES if judge.row not in own)
     return tuple(row for row in rows if shipped_rows()[row].level == "law")
 
 
-def observed_by(check: AnyCheck) -> list[str]:
+def rows_observed_by(check: AnyCheck) -> list[str]:
     """Return the rows that a check observes: its own, those at which it aims, those at which no check aims, and, on a cluster
     with several voters, those of the quorum."""
     clusters = (check.topology, *check.topologies) if isinstance(check, MachineCheck) else (check.topology,)
     of_quorum = rows_about("quorum") if any(one.has_several_voters for one in clusters) else ()
-    return [*dict.fromkeys([*check.rows, *observed_by_all(), *of_quorum])]
+    return [*dict.fromkeys([*check.rows, *rows_of_all_checks(), *of_quorum])]
 
 
 def checks_by_row() -> dict[str, list[str]]:
@@ -82,7 +82,7 @@ def checks_by_row() -> dict[str, list[str]]:
     """
     rows: dict[str, list[str]] = {patch_releases.ROW: [patch_releases.CHECK]}
     for check in every_check().values():
-        for row in observed_by(check):
+        for row in rows_observed_by(check):
             rows.setdefault(row, []).append(check.id)
     _require_observed({*rows, *(judge.row for judge in JUDGES)})
     return dict(sorted(rows.items()))

@@ -68,7 +68,7 @@ class Roles:
         return {on: view.newest_in(answers) for on, view in self._views.items()}
 
     @contextmanager
-    def one_look(self) -> Iterator[None]:
+    def shared_metadata(self) -> Iterator[None]:
         """Answer from a single look at all partitions within the block; only leaderless ones are looked up again."""
         self._looked = self._newest_metadata()
         try:
@@ -76,7 +76,7 @@ class Roles:
         finally:
             self._looked = None
 
-    def running(self) -> list[str]:
+    def running_brokers(self) -> list[str]:
         """Return the brokers that can be asked."""
         return [name for name in self._bench.brokers if name not in self.down]
 
@@ -88,7 +88,7 @@ class Roles:
         DescribeTopicPartitions (KIP-966). They tell the judges which losses are permitted."""
         topics = sorted({view.topic.name for view in self._views.values()})
         if topics and "DescribeTopicPartitions" in self._bench.column.ranges:
-            for name in self.running():
+            for name in self.running_brokers():
                 with suppress(WireError):
                     self._bench.node(name).describe_topic_partitions(topics)
 
@@ -105,7 +105,7 @@ class Roles:
             raise Absent(f"{on} has no leader")
         return state
 
-    def leaderless(self) -> list[str]:
+    def leaderless_partitions(self) -> list[str]:
         """Return the partitions without a leader although one of their in-sync replicas runs with its log directory online."""
         return [on for on, newest in self._newest_metadata().items() if self._lacks_leader(newest)]
 
@@ -164,7 +164,7 @@ class Roles:
         return self._bench.node(id)
 
     def _named_coordinator(self, key: str, kind: CoordinatorType) -> int | None:
-        for name in [name for name in self.running() if name not in self._unheard]:
+        for name in [name for name in self.running_brokers() if name not in self._unheard]:
             try:
                 found = self._bench.node(name).find_coordinator(key, kind)
             except WireError:

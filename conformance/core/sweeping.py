@@ -26,7 +26,7 @@ from protocol.messages import Topic
 
 TopicPartition = tuple[Topic, int]
 
-SINGLES = 2
+SINGLES_PER_TURN = 2
 """The number of (version, single item) pairs per turn, question and broker."""
 FETCHED_BYTES = 4096
 """The number of bytes to fetch from a partition's log start offset."""
@@ -35,7 +35,7 @@ CONFIGS = ("cleanup.policy", "compression.type", "log.cleanup.policy", "max.mess
 """The configs requested of topics and brokers; an answer omits those that its resource does not have."""
 
 
-class Swept(NamedTuple):
+class SweepTargets(NamedTuple):
     """The partitions of a sweep, whose topics have ids, and its group, if any."""
 
     partitions: Sequence[TopicPartition]
@@ -77,8 +77,11 @@ class Question(NamedTuple):
 def _pairs_of_turn(versions: Sequence[int], items: Sequence[Any], turn: int) -> list[tuple[int, Any]]:
     """Return the turn's (version, item) pairs: versions in descending order, with other items in each round, until each version
     has had each item."""
-    first = turn * SINGLES
-    places = [divmod(place, len(versions)) for place in range(first, first + min(SINGLES, len(versions) * len(items)))]
+    first = turn * SINGLES_PER_TURN
+    places = [
+        divmod(place, len(versions))
+        for place in range(first, first + min(SINGLES_PER_TURN, len(versions) * len(items)))
+    ]
     return [(versions[-1 - place], items[(place + cycle) % len(items)]) for cycle, place in places]
 
 
@@ -87,7 +90,7 @@ def turn_of(example: str) -> int:
     return int(example.rpartition("-")[2] or 0) if example[-1:].isdigit() else 0
 
 
-def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
+def ask_all(bench: Bench, swept: SweepTargets, turn: int = 0) -> None:
     """Ask all questions. Raises Absent if a partition has no leader, and the error of a request without an answer: the tape then
     lacks the sweep's last note.
 
@@ -105,7 +108,7 @@ def ask_all(bench: Bench, swept: Swept, turn: int = 0) -> None:
     bench.tape.note(SWEPT_NOTE)
 
 
-def questions_of_turn(bench: Bench, swept: Swept, turn: int) -> Iterator[tuple[Question, NodeClient]]:
+def questions_of_turn(bench: Bench, swept: SweepTargets, turn: int) -> Iterator[tuple[Question, NodeClient]]:
     """Yield each question with each of its brokers: the leader of the turn's partition or the group's coordinator, and another
     broker. Raises Absent if a partition has no leader."""
     states = _partition_states(bench, swept)
@@ -127,7 +130,7 @@ def _offered_questions(
     return ((question, node) for question in questions for node in nodes if question.versions(node))
 
 
-def _partition_states(bench: Bench, swept: Swept) -> list[PartitionMetadata]:
+def _partition_states(bench: Bench, swept: SweepTargets) -> list[PartitionMetadata]:
     """Return the state of each partition. Raises Absent if one has no leader."""
     node = bench.node(bench.brokers[0])
     topics = node.metadata(sorted({topic.name for topic, _ in swept.partitions})).topics
@@ -220,7 +223,7 @@ def _coordinators_question(group: str) -> Question:
     )
 
 
-def _group_questions(swept: Swept) -> list[Question]:
+def _group_questions(swept: SweepTargets) -> list[Question]:
     """Return the questions about a group. Version 0 of OffsetFetch was offered up to 3.9, but KRaft never supported it."""
     group = str(swept.group)
     unknown = _topic_of(_missing_name(group))

@@ -48,16 +48,16 @@ releases do not have, and which rows of other KIPs are not about.
 """
 
 
-EXPIRY = 3.0
+EXPIRY_SECONDS = 3.0
 """Seconds after which the brokers of EXPIRING forget idle producers, and its coordinators idle transactional ids."""
 EXPIRING = msgspec.structs.replace(
     COMBINED,
     name="expiring",
     config={
         **COMBINED.config,
-        "producer.id.expiration.ms": str(int(EXPIRY * 1000)),
+        "producer.id.expiration.ms": str(int(EXPIRY_SECONDS * 1000)),
         "producer.id.expiration.check.interval.ms": "200",
-        "transactional.id.expiration.ms": str(int(EXPIRY * 1000)),
+        "transactional.id.expiration.ms": str(int(EXPIRY_SECONDS * 1000)),
         "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
     },
 )
@@ -87,7 +87,7 @@ def adapt_topology(
     )
 
 
-def set_by_the_kit(setting: str) -> str:
+def where_kit_sets(setting: str) -> str:
     """Return a description of where the kit sets this node setting; empty if it does not."""
     if setting in OWN_SETTINGS:
         return "on every node"

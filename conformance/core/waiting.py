@@ -21,20 +21,20 @@ from protocol.words import say
 WITHIN = 30.0
 """Seconds in which the tested system must do what it owes (`conformance.judging.due`)."""
 
-EVERY = 0.02
+POLL_INTERVAL = 0.02
 """Seconds between two tries."""
 
-LASTING = 30.0
+MIN_LASTING_TIMEOUT = 30.0
 """The shortest session or transaction timeout, in seconds, for which a slow kit is no explanation of a rejection."""
 
 
-SLEPT = 10.0
+SLEEP_THRESHOLD = 10.0
 """Seconds by which the kit must wake late to show that the host slept: longer than a broker's session."""
 
-HOST = "how late the kit woke, and how busy the host was"
+HOST_NOTE = "how late the kit woke, and how busy the host was"
 """The text of the note about the host's CPU pressure."""
 
-SLEPT_SINCE = "how late the kit woke since a session or a transaction began"
+SLEEP_NOTE = "how late the kit woke since a session or a transaction began"
 """The text of the note about a host that slept."""
 
 
@@ -61,7 +61,7 @@ class Settled(msgspec.Struct, frozen=True):
         """The reason why a failed wait proves nothing; None if the condition came true or the kit was on time."""
         if self._met or not self.within:
             return None
-        if self.late >= SLEPT:
+        if self.late >= SLEEP_THRESHOLD:
             return HOST_SLEPT
         return STARVED if is_starved(self.late, self.within) else None
 
@@ -99,18 +99,18 @@ class Waiting:
             return found
         found = _try_until(self._cluster, probe, what, within)
         if found.outcome is not True:
-            self.note_host(found.late)
+            self.note_host_pressure(found.late)
         return self._tape.call("kit", "settles", {"what": what}, Settled, lambda: found)
 
     def end_of_wait(self, met: bool, within: float, lasted: float = 0.0) -> Settled:
         """Return the result of a wait that a rig or check made itself; `lasted` is the time by which it exceeded its bound."""
         return Settled(1, met, within, 0.0 if met else self.recorded_late(max(within, lasted)))
 
-    def note_host(self, late: float) -> None:
+    def note_host_pressure(self, late: float) -> None:
         """Record how late the kit woke, and the percentage of the last ten seconds in which some task on the host waited for CPU:
         containers may lack CPU when the kit does not."""
         if self._cluster is not None:
-            self._tape.note(HOST, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
+            self._tape.note(HOST_NOTE, {"late": late, "cpu pressure": self._cluster.cpu_pressure()})
 
     def slept_since(self, event: int) -> float:
         """Return how late the kit woke since an event, in seconds, if this shows that the host slept; else 0.
@@ -120,10 +120,10 @@ class Waiting:
         events = self._tape.history.events
         if self._cluster is not None:
             late = self.seconds_late(events[-1].t - events[event].t)
-            if late >= SLEPT:
-                self._tape.note(SLEPT_SINCE, {"since": event, "late": late})
+            if late >= SLEEP_THRESHOLD:
+                self._tape.note(SLEEP_NOTE, {"since": event, "late": late})
         noted = takewhile(lambda one: not isinstance(one, Call), events[self._tape.newest_answer() + 1 :])
-        found = (one.data for one in noted if isinstance(one, Note) and one.text == SLEPT_SINCE)
+        found = (one.data for one in noted if isinstance(one, Note) and one.text == SLEEP_NOTE)
         return next((float(data["late"]) for data in found if data["since"] == event), 0.0)
 
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
@@ -160,7 +160,7 @@ def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: f
         return probe()
 
     try:
-        cluster.eventually(try_once, what, within, EVERY, "step")
+        cluster.eventually(try_once, what, within, POLL_INTERVAL, "step")
     except Overdue as overdue:
         return Settled(tries, False, within, overdue.late)
     return Settled(tries, True)

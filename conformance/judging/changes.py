@@ -51,7 +51,7 @@ def _first_change(timeline: Timeline, fault: WitnessedFault, changes: Sequence[C
     return next((one.event for one in later if fault.may_change(one.nodes, partition, timeline.broker_names)), None)
 
 
-class Lived:
+class CausedChanges:
     """The faults that count for the observations of one history. `changed` are the changes of the partitions and the quorum."""
 
     def __init__(self, history: History, timeline: Timeline, changed: Mapping[Subject, ChangedBy]) -> None:
@@ -59,7 +59,7 @@ class Lived:
         self._known: dict[Subject, ChangedBy] = {}
         self._subjects: dict[int, frozenset[Subject]] = {}
 
-    def through(self, own: Collection[Subject], by: Sequence[int]) -> list[str]:
+    def faults_behind(self, own: Collection[Subject], by: Sequence[int]) -> list[str]:
         """Return the names of the faults that had caused a change of a subject by the last of these events.
 
         The subjects are those in `own` and those of the events.

@@ -19,15 +19,15 @@ def api_name(op: str) -> str:
 
 def call_in_words(call: Call) -> str:
     """Return the API of a call and the fields of its request."""
-    return f"{api_name(call.op)} {words_of_data(without_nothing(call.request))}".rstrip()
+    return f"{api_name(call.op)} {words_of_data(drop_empty_parts(call.request))}".rstrip()
 
 
-def without_nothing(value: Any) -> Any:
+def drop_empty_parts(value: Any) -> Any:
     """Return a value without its empty parts: null, empty, -1, no error."""
     if isinstance(value, dict):
-        kept = {k: without_nothing(v) for k, v in value.items() if k not in TELL_NOTHING}
+        kept = {k: drop_empty_parts(v) for k, v in value.items() if k not in TELL_NOTHING}
         return {k: v for k, v in kept.items() if _is_worth_saying(k, v)}
-    return [without_nothing(one) for one in value] if isinstance(value, list | tuple) else value
+    return [drop_empty_parts(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _is_worth_saying(name: str, value: Any) -> bool:

@@ -24,7 +24,7 @@ from history.effects import Effects
 from history.events import AnyEvent, Ended, Fault, History, Overdue
 
 
-class Owed(msgspec.Struct, frozen=True):
+class OwedStep(msgspec.Struct, frozen=True):
     """The row and case that promise a step, and the row's bound in seconds. A wait shorter than the bound proves no violation."""
 
     row: str
@@ -38,43 +38,43 @@ T = 30.0
 ANSWER_TIMEOUT = 10.0
 """The shortest request timeout, in seconds. The time for which a request lets the node wait is added to it."""
 
-OWED: dict[Due, Owed] = {
-    "step": Owed("GEN-21", "step", T),
-    "answer": Owed("GEN-21", "step", ANSWER_TIMEOUT),
-    "time-out": Owed("KIP360-TXN-03", "legacy", T),
-    "leader": Owed("GEN-08", "clean", T),
-    "coordinator": Owed("GEN-08", "coordinator", COORDINATOR_TIMEOUT),
-    "quorum": Owed("KIP595-LIVE-01", "leader", T),
-    "node": Owed("GEN-10", "start", START_TIMEOUT),
-    "replica": Owed("GEN-10", "start", START_TIMEOUT),
-    "following": Owed("KIP595-BEGIN-01", "version-0"),
-    "candidacy": Owed("KIP595-END-02", "version-0"),
-    "leadership": Owed("KIP595-VOTE-15", "two-grants"),
-    "next fetch": Owed("KIP595-FETCH-10", "position"),
-    "high watermark": Owed("KIP595-HW-02", "exact"),
-    "quorum description": Owed("KIP595-DQ-01", "voters"),
-    "epoch after a refusal": Owed("KIP595-FETCH-13", "leader-unknown"),
-    "epoch after a candidacy": Owed("KIP595-VOTE-16", "leader-unknown"),
-    "epoch in the log": Owed("KIP595-LOG-01", "first-batch"),
-    "producer": Owed("KIP360-INIT-02", "untouched"),
-    "producer epoch": Owed("KIP360-INIT-03", "untouched"),
-    "write": Owed("KIP360-SEQ-01", "idempotent"),
-    "description": Owed("KIP360-TXN-07", "legacy"),
-    "transaction end": Owed("KIP360-TXN-12", "legacy", T),
-    "member": Owed("KIP1251-BASE-08", "one-coordinator"),
-    "commit": Owed("KIP1251-COMMIT-01", "owned"),
-    "assignment in the log": Owed("KIP1251-AE-04", "assigned"),
+OWED_STEPS: dict[Due, OwedStep] = {
+    "step": OwedStep("GEN-21", "step", T),
+    "answer": OwedStep("GEN-21", "step", ANSWER_TIMEOUT),
+    "time-out": OwedStep("KIP360-TXN-03", "legacy", T),
+    "leader": OwedStep("GEN-08", "clean", T),
+    "coordinator": OwedStep("GEN-08", "coordinator", COORDINATOR_TIMEOUT),
+    "quorum": OwedStep("KIP595-LIVE-01", "leader", T),
+    "node": OwedStep("GEN-10", "start", START_TIMEOUT),
+    "replica": OwedStep("GEN-10", "start", START_TIMEOUT),
+    "following": OwedStep("KIP595-BEGIN-01", "version-0"),
+    "candidacy": OwedStep("KIP595-END-02", "version-0"),
+    "leadership": OwedStep("KIP595-VOTE-15", "two-grants"),
+    "next fetch": OwedStep("KIP595-FETCH-10", "position"),
+    "high watermark": OwedStep("KIP595-HW-02", "exact"),
+    "quorum description": OwedStep("KIP595-DQ-01", "voters"),
+    "epoch after a refusal": OwedStep("KIP595-FETCH-13", "leader-unknown"),
+    "epoch after a candidacy": OwedStep("KIP595-VOTE-16", "leader-unknown"),
+    "epoch in the log": OwedStep("KIP595-LOG-01", "first-batch"),
+    "producer": OwedStep("KIP360-INIT-02", "untouched"),
+    "producer epoch": OwedStep("KIP360-INIT-03", "untouched"),
+    "write": OwedStep("KIP360-SEQ-01", "idempotent"),
+    "description": OwedStep("KIP360-TXN-07", "legacy"),
+    "transaction end": OwedStep("KIP360-TXN-12", "legacy", T),
+    "member": OwedStep("KIP1251-BASE-08", "one-coordinator"),
+    "commit": OwedStep("KIP1251-COMMIT-01", "owned"),
+    "assignment in the log": OwedStep("KIP1251-AE-04", "assigned"),
 }
 DISK_REPLACED = "disk-replaced"
 """The case of GEN-08 for partitions whose only electable brokers lost a log directory."""
-HALTS = re.compile(
+HALT_LOG_LINES = re.compile(
     "Shutdown broker because .*log dir|couldn.t communicate offline log dir|fatal fault(?s:.*)(KafkaStorage|IO)Exception"
 )
 """Log lines of a process that halts because of a log directory: no directory is left, that of the metadata log failed or cannot
 be written, or the failure could not be reported to the controllers."""
-LEADS = Owed("GEN-08", "quorum", T)
+LEADS = OwedStep("GEN-08", "quorum", T)
 """The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
-STARTS = Owed("GEN-10", "start")
+STARTS = OwedStep("GEN-10", "start")
 """The general law about starts, which also promises that a process does not end by itself."""
 
 
@@ -112,7 +112,7 @@ def _is_the_hosts(history: History, event: Overdue | Ended) -> bool:
 def _is_too_short(overdue: Overdue) -> bool:
     """True if the wait was shorter than the row's bound, so that it shows nothing. False if the kit woke late, for which there is
     a separate excuse."""
-    return overdue.within < OWED[overdue.due].within and not is_starved(overdue.late, overdue.within)
+    return overdue.within < OWED_STEPS[overdue.due].within and not is_starved(overdue.late, overdue.within)
 
 
 def _reason(event: Overdue | Ended) -> str:
@@ -121,7 +121,7 @@ def _reason(event: Overdue | Ended) -> str:
     what = event.what.splitlines()[0]
     if is_starved(event.late, event.within):
         return f"the kit itself woke {event.late:.1f} s late: {what}"
-    return f"{OWED[event.due].row}: {what}"
+    return f"{OWED_STEPS[event.due].row}: {what}"
 
 
 # --- judges
@@ -142,7 +142,7 @@ def _overdue(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Late]:
     return [
         _Late(e, _case(history, e), _why_late(history, e), overdue_in_words(history, e))
         for e in passed
-        if e.within >= OWED[e.due].within
+        if e.within >= OWED_STEPS[e.due].within
     ]
 
 
@@ -153,7 +153,7 @@ def _case(history: History, overdue: Overdue) -> str:
         left = candidates(history, overdue)
         if left and all(one <= replaced for one in left):
             return DISK_REPLACED
-    return OWED[overdue.due].case
+    return OWED_STEPS[overdue.due].case
 
 
 def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
@@ -178,7 +178,7 @@ def _breaks(row: str) -> Callable[[_Late], Iterator[Claim]]:
     def bound_is_kept(passed: _Late) -> Iterator[Claim]:
         is_law = passed.event.due == "quorum" and row == LEADS.row
         case = LEADS.case if is_law else passed.case
-        if not is_law and OWED[passed.event.due].row != row:
+        if not is_law and OWED_STEPS[passed.event.due].row != row:
             return
         if passed.excuse:
             yield Excuse(passed.excuse, case)
@@ -221,7 +221,7 @@ def _may_end(history: History, end: Ended) -> bool:
     injected = (e for e in history.events if isinstance(e, Fault) and e.phase == "inject" and e.n < end.n)
     stood = [(fault, fault.effects) for fault in injected if fault.effects and not _is_over(history, fault, end)]
     ends = (_ends(effects, alone=len(stood) == 1) and end.node in fault.node.split(",") for fault, effects in stood)
-    return HALTS.search(end.log) is not None and any(ends)
+    return HALT_LOG_LINES.search(end.log) is not None and any(ends)
 
 
 def _ends(effects: Effects, *, alone: bool) -> bool:
@@ -335,7 +335,7 @@ def _step_shown_by(event: Fault, effects: Effects) -> Due:
 
 def _reacts(row: str) -> Callable[[_Reaction], Iterator[Finding]]:
     def cluster_reacts(reaction: _Reaction) -> Iterator[Finding]:
-        owed = OWED[reaction.due]
+        owed = OWED_STEPS[reaction.due]
         if owed.row == row:
             yield Finding(True, owed.case, (reaction.event.n,))
 
@@ -355,7 +355,7 @@ def _next_leader(history: History, noted: Sequence[AnyEvent]) -> Sequence[Fault]
     ]
 
 
-def _elects(owed: Owed) -> Callable[[Fault], Iterator[Claim]]:
+def _elects(owed: OwedStep) -> Callable[[Fault], Iterator[Claim]]:
     def successor_is_elected(event: Fault) -> Iterator[Claim]:
         """Judge the election of a successor. A failed wait counts only if it lasted as long as the row's bound."""
         met, waited = event.detail.get("met"), event.detail.get("seconds", 0.0)
@@ -383,9 +383,9 @@ def _judge(row: str, look: Look, function: Callable[[Any], Iterator[Claim]]) -> 
 
 
 PROMISES = (
-    *(_judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED.values()})),
+    *(_judge(row, _overdue, _breaks(row)) for row in sorted({owed.row for owed in OWED_STEPS.values()})),
     _judge(STARTS.row, _process_ends, process_runs_on),
     _judge(STARTS.row, _fault_ends, node_comes_back),
-    *(_judge(OWED[due].row, _reactions, _reacts(OWED[due].row)) for due in ("leader", "step")),
-    *(_judge(owed.row, _next_leader, _elects(owed)) for owed in (OWED["quorum"], LEADS)),
+    *(_judge(OWED_STEPS[due].row, _reactions, _reacts(OWED_STEPS[due].row)) for due in ("leader", "step")),
+    *(_judge(owed.row, _next_leader, _elects(owed)) for owed in (OWED_STEPS["quorum"], LEADS)),
 )

@@ -22,13 +22,13 @@ SentValues: TypeAlias = dict[str, dict[str, int]]
 """The number of times that each value was sent, by partition and value."""
 
 
-class Earlier(msgspec.Struct, frozen=True):
+class EarlierExamples(msgspec.Struct, frozen=True):
     """The fields of `history.events.Example` that earlier examples on a shared rig determine, under the same names."""
 
     sent: SentValues | None = {}
     log_starts: dict[str, int] = {}
 
-    def then(self, history: History) -> Earlier:
+    def after(self, history: History) -> EarlierExamples:
         """Return the fields after one more example."""
         reading = Reading(history.example, [PartitionStory])
         reading.feed(history.events)
@@ -37,7 +37,7 @@ class Earlier(msgspec.Struct, frozen=True):
         for story in stories:
             limits[story.name] = max(story.derive(LogStarts).highest_explained(NEVER), limits.get(story.name, 0))
         bounds = {name: int(limit) for name, limit in limits.items() if limit < inf}
-        return Earlier(_add_sent_values(stories, self.sent), bounds)
+        return EarlierExamples(_add_sent_values(stories, self.sent), bounds)
 
 
 def _add_sent_values(stories: Sequence[PartitionStory], before: SentValues | None) -> SentValues | None:
@@ -47,7 +47,7 @@ def _add_sent_values(stories: Sequence[PartitionStory], before: SentValues | Non
         if (
             before is None
             or any(write.opaque for write in story.produced)
-            or story.derive(ReplicaDamage).appends_from < inf
+            or story.derive(ReplicaDamage).appended_since < inf
         ):
             return None
         sent_here = (value for write in story.produced for value in write.values if value is not None)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.judging.narration import READS, EventLine, Narration
+from conformance.judging.narration import REPEATED_READS, EventLine, Narration
 from history.events import Answer, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects, subjects_of_exchange
 
 MOST, MAX_SHOWN = 10, 8
 """The maximum number of lines, and of those among them that show the violation; the others led to it."""
-ALIKE = 3
+MAX_OF_KIND = 3
 """The maximum number of lines of one kind, the latest ones, among those that led to the violation."""
 
 READ_ONLY = ("api_versions", "describe", "fetch", "list", "read")
@@ -73,7 +73,7 @@ class _Weighed(NamedTuple):
 
     weight: int
     kind: str
-    most: int = ALIKE
+    most: int = MAX_OF_KIND
 
 
 def _weigh(history: History, one: EventLine, concerned: Set[Subject]) -> _Weighed:
@@ -98,6 +98,6 @@ def _weighed_answer(history: History, one: EventLine, answer: Answer, concerned:
     shared = len(subjects_of_exchange(call, answer) & concerned)
     if op == "metadata":
         return _Weighed(4 if shared else 1, one.text, 1)
-    if op in READS or op.startswith(READ_ONLY):
+    if op in REPEATED_READS or op.startswith(READ_ONLY):
         return _Weighed(min(shared, 3) + 1, op, 1)
     return _Weighed(4 + shared if shared else 2, op)

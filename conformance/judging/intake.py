@@ -72,7 +72,7 @@ class ShardSummary(msgspec.Struct, frozen=True, kw_only=True):
         return _why_no_name(self.header)
 
 
-class Quarantined(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class QuarantinedShard(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A shard that does not count; `kafka_version` is its column's label if that could be read."""
 
     shard: str
@@ -85,7 +85,7 @@ class Quarantine(msgspec.Struct, kw_only=True):
 
     unreadable: int = 0
     empty_files: bool = False
-    shards: list[Quarantined] = []
+    shards: list[QuarantinedShard] = []
 
 
 class ColumnFacts(msgspec.Struct, kw_only=True):
@@ -183,9 +183,9 @@ def _why_no_name(header: Header) -> str:
     return ""
 
 
-def _quarantine(summary: ShardSummary) -> Quarantined:
+def _quarantine(summary: ShardSummary) -> QuarantinedShard:
     label = summary.header.column.label if summary.header else summary.label or ""
-    return Quarantined(shard=summary.shard, kafka_version=label, reason=summary.refusal)
+    return QuarantinedShard(shard=summary.shard, kafka_version=label, reason=summary.refusal)
 
 
 def _marks(known: Sequence[ShardSummary], named: dict[str, str], quarantine: Quarantine) -> dict[str, list[str]]:

@@ -36,10 +36,10 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 import msgspec
 
 from conformance.catalogue.rows import LATER
-from conformance.judging.changes import Lived, is_calm
+from conformance.judging.changes import CausedChanges, is_calm
 from conformance.judging.excuses import Evidence
 from conformance.judging.reading import Reading
-from conformance.judging.sentences import promise, sentence
+from conformance.judging.sentences import promise_text, violation_sentence
 from conformance.judging.situations import situation_of
 from conformance.judging.story import Story
 from conformance.judging.together import Together
@@ -76,7 +76,7 @@ Claim = Finding | Excuse
 """The result of one instance of a case."""
 
 
-class Raised(msgspec.Struct, frozen=True):
+class JudgeError(msgspec.Struct, frozen=True):
     """An error raised by the judge of `row`, or by reading the history if `row` is empty. Either is trouble of the kit."""
 
     row: str
@@ -92,7 +92,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
-    raised: list[Raised] = []
+    raised: list[JudgeError] = []
 
     def __add__(self, other: Judged) -> Judged:
         return Judged(
@@ -254,7 +254,7 @@ class Judging:
         """By story type or look, name, and number within that name: the judges' numbers, each with its claims."""
         self._versions: dict[tuple[object, str, int], tuple[int, int]] = {}
         self._lived_until = -1
-        self._raised: dict[tuple[object, str, int], list[Raised]] = {}
+        self._raised: dict[tuple[object, str, int], list[JudgeError]] = {}
         """The errors of the last look, by the same key."""
 
     @cached_property
@@ -280,7 +280,7 @@ class Judging:
         return Judged(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
-            [*(Raised("", error) for error in self._reading.unreadable), *chain(*self._raised.values())],
+            [*(JudgeError("", error) for error in self._reading.unreadable), *chain(*self._raised.values())],
         )
 
     def violations(self) -> list[Observation]:
@@ -303,7 +303,7 @@ class Judging:
         found = judge.observation(self._history.example.example, finding, lived, calm=calm, situation=situation)
         if found.result != "violated":
             return found
-        detail = sentence(self._history, (), finding.detail, promise(judge.row, finding.case))
+        detail = violation_sentence(self._history, (), finding.detail, promise_text(judge.row, finding.case))
         return msgspec.structs.replace(found, detail=detail)
 
     def _faults_lived_through(self, story: Story, by: Sequence[int]) -> Sequence[str]:
@@ -312,16 +312,16 @@ class Judging:
             last = max(by)
             return sorted({fault for fault, changed in story.changed_by if changed <= last})
         own = {Subject(story.kind, story.name)} if story.name else set[Subject]()
-        return self._lived.through(own, by)
+        return self._lived.faults_behind(own, by)
 
     @property
-    def _lived(self) -> Lived:
+    def _lived(self) -> CausedChanges:
         """The faults that count for observations, by the history so far."""
         if self._lived_until != len(self._history.events):
             self._lived_until = len(self._history.events)
             known = (story for type in self._plan.stories for story in self._reading.stories(type))
             changed = {Subject(one.kind, one.name): one.changed_by for one in known if one.changed_by is not None}
-            self._lived_by_then = Lived(self._history, self._reading.timeline, changed)
+            self._lived_by_then = CausedChanges(self._history, self._reading.timeline, changed)
         return self._lived_by_then
 
     def _all_claims(self) -> list[_Claimed]:
@@ -342,7 +342,7 @@ class Judging:
             try:
                 parts = look(self._history, self._noted)
             except Exception as error:  # a bug of a look counts for all its judges
-                self._claims[at], self._raised[at] = [], [Raised(judge.row, error) for _, judge in judges]
+                self._claims[at], self._raised[at] = [], [JudgeError(judge.row, error) for _, judge in judges]
             else:
                 self._ask(judges, parts, at)
         return self._claims[at]
@@ -365,14 +365,14 @@ class Judging:
     def _ask(self, judges: Iterable[tuple[int, Judge]], parts: Sequence[Any], at: tuple[object, str, int]) -> None:
         """Note each judge's claims about each part. If a judge raises, the violations that it found before remain."""
         noted: list[tuple[int, list[Claim]]] = []
-        raised: list[Raised] = []
+        raised: list[JudgeError] = []
         for n, judge in judges:
             claims: list[Claim] = []
             try:
                 for part in parts:
                     claims.extend(judge.function(part))
             except Exception as error:  # a bug of one judge must not lose what others found
-                raised.append(Raised(judge.row, error))
+                raised.append(JudgeError(judge.row, error))
                 claims = [one for one in claims if isinstance(one, Finding) and not one.held]
             if claims:
                 noted.append((n, claims))
@@ -403,17 +403,17 @@ def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
 
 def judge_history(judges: Sequence[Judge], history: History) -> Judged:
     """Return every judge's observations and excuses of a whole example. Raises what a judge raises."""
-    found = judge_apart(judges, history)
+    found = judge_tolerantly(judges, history)
     for one in found.raised:
         raise one.error
     return found
 
 
-def judge_apart(judges: Sequence[Judge], history: History) -> Judged:
+def judge_tolerantly(judges: Sequence[Judge], history: History) -> Judged:
     """Return every judge's observations and excuses of a whole example. A judge that raises does not stop the others."""
     judging = Judging(judges, history.example)
     try:
         judging.feed(history.events)
         return judging.results()
     except Exception as error:  # a history that can't be read is trouble of the kit, and must not end the run
-        return Judged([], raised=[Raised("", error)])
+        return Judged([], raised=[JudgeError("", error)])

@@ -115,7 +115,7 @@ def _judges_in(module: ModuleType) -> Iterator[Judge]:
             yield from (one for one in value if isinstance(one, Judge))
 
 
-def wrong_with(judge: Judge) -> str:
+def problem_of(judge: Judge) -> str:
     """Return why a judge cannot be used; empty if it can."""
     if judge.row not in shipped_rows():
         return f"the catalogue has no row {judge.row}"
@@ -135,7 +135,7 @@ def wrong_with(judge: Judge) -> str:
 def check_usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     """Return the judges. Raises ValueError with the name of a judge that cannot be used or is listed twice."""
     for judge in judges:
-        if wrong := wrong_with(judge):
+        if wrong := problem_of(judge):
             raise ValueError(f"judge {judge}: {wrong}")
     names = [str(judge) for judge in judges]
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -9,22 +9,22 @@ from typing import Any
 import msgspec
 
 from conformance.judging import groups_in_words, transactions_in_words
-from conformance.judging.data_in_words import call_in_words, without_nothing, words_of_data
+from conformance.judging.data_in_words import call_in_words, drop_empty_parts, words_of_data
 from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Note, Overdue, Premise
 from history.subjects import Subject, subjects_of_exchange
 from protocol.words import say_error
 
-LONGEST = 400
-KIT = "kit"
+MAX_LENGTH = 400
+KIT_NODE = "kit"
 """The node name of calls for times and waits, which are no requests to the cluster."""
 TAGS = ("do", "fault")
 """The fields with the kind of a step and the kind of its fault."""
 LEFT_OUT = frozenset({"inject", "heal", "kill", "start", "pause", "resume", "stop", "terminate"})
 """Calls without a line if they succeed, since their fault is an event by itself."""
 
-READS = frozenset({
+REPEATED_READS = frozenset({
     "describe_producers", "describe_transactions", "fetch", "find_coordinator", "list_offsets", "list_transactions",
     "offset_fetch", "offset_for_leader_epoch",
 })  # fmt: skip
@@ -102,7 +102,7 @@ class Narration:
         return EventLine(event=event, text=text, shown=shown) if text else None
 
     def _exchange(self, call: AnyEvent, answer: Answer, shown: bool) -> EventLine | None:
-        if not isinstance(call, Call) or call.node == KIT or not self._concerns(call, answer):
+        if not isinstance(call, Call) or call.node == KIT_NODE or not self._concerns(call, answer):
             return None
         if call.op in LEFT_OUT and answer.outcome == "ok":
             return None
@@ -115,7 +115,7 @@ class Narration:
 
     def _is_repeated(self, call: Call, answer: Answer, request: str, text: str, shown: bool) -> bool:
         """True if the same request has just had the same answer. Requests that were not sent may differ in their reasons."""
-        key = (call.node, request if call.op in READS else call.op)
+        key = (call.node, request if call.op in REPEATED_READS else call.op)
         outcome = f"{request} {answer.kind if answer.outcome == 'fail' else text}"
         before, self._last[key] = self._last.get(key), outcome
         if before != outcome or shown:
@@ -202,7 +202,7 @@ def _fault(event: Fault) -> str:
 # --- steps of machines
 
 
-def in_words(step: dict[str, Any]) -> str:
+def step_in_words(step: dict[str, Any]) -> str:
     """Return a step in words, its kind and its parameters: `produce, on strict-0, records 3`."""
     tag = next((tag for tag in TAGS if isinstance(step.get(tag), str)), "")
     fields = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in step.items() if name != tag]
@@ -211,7 +211,9 @@ def in_words(step: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     return (
-        f"({in_words(value)})" if isinstance(value, dict) and value else msgspec.json.encode(value).decode().strip('"')
+        f"({step_in_words(value)})"
+        if isinstance(value, dict) and value
+        else msgspec.json.encode(value).decode().strip('"')
     )
 
 
@@ -229,7 +231,7 @@ def _outcome(call: Call, answer: Answer) -> str:
         return f"{answer.kind}: {answer.error.splitlines()[0] if answer.error else ''}{unknown}"
     tell = _OUTCOMES.get(call.op)
     if tell is None or not isinstance(answer.value, dict):
-        return words_of_data(without_nothing(answer.value)) or "done"
+        return words_of_data(drop_empty_parts(answer.value)) or "done"
     error = answer.value.get("error_code", 0)
     return say_error(error) + _hint(answer.value) if error else tell(answer.value)
 
@@ -355,4 +357,6 @@ def _hint(value: Plain) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more, in history.jsonl)"
+    return (
+        text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}… ({len(text) - MAX_LENGTH} more, in history.jsonl)"
+    )

@@ -76,7 +76,7 @@ class GatheredShard:
         )
 
 
-def gather(pieces: Iterable[Shard]) -> list[GatheredShard]:
+def gather_shards(pieces: Iterable[Shard]) -> list[GatheredShard]:
     """Return the shards of these files, each joined from its pieces."""
     shards: dict[str, GatheredShard] = {}
     for piece in pieces:
@@ -96,7 +96,7 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
     """
     pieces = list(shards)
     strays = [piece for piece in pieces if "" in piece.torn_of and PurePath(piece.path).name.startswith(run)]
-    gathered = {shard.id: shard for shard in gather(pieces) if _is_of(shard, run)}
+    gathered = {shard.id: shard for shard in gather_shards(pieces) if _is_of(shard, run)}
     summaries = [shard.summary for shard in gathered.values()]
     torn = sum(piece.torn for piece in strays)
     intake = take_in(
@@ -148,7 +148,7 @@ class _Pool:
                 self._hindrances[row].add(line.hindrance)
             for case, count in line.attempts.items():
                 is_own = row in line.own_rows
-                self._attempts[row].add(line.check, case if is_own else "", count if is_own else without_losses(count))
+                self._attempts[row].add(line.check, case if is_own else "", count if is_own else drop_losses(count))
 
     def _add_excuses(self, excuses: Iterable[ExcuseCount]) -> None:
         for one in excuses:
@@ -162,7 +162,7 @@ class _Pool:
         }
         checks = RowChecks(
             ran=len(self._ran[row.id]),
-            errors=len(self._errors[row.id] | attempts.in_trouble),
+            errors=len(self._errors[row.id] | attempts.troubled_checks),
             attempts=attempts,
             hindrance=min(self._hindrances[row.id], default=""),
         )
@@ -184,7 +184,7 @@ class Attempts(dict[tuple[str, str], AttemptCount]):
         return found
 
     @property
-    def in_trouble(self) -> set[str]:
+    def troubled_checks(self) -> set[str]:
         """The checks of which too many examples ended in trouble of the kit."""
         return {check for check, count in self.by_check.items() if is_troubled(count)}
 
@@ -192,7 +192,7 @@ class Attempts(dict[tuple[str, str], AttemptCount]):
         return sum((count for (_, own), count in self.items() if own == case), AttemptCount())
 
 
-def without_losses(count: AttemptCount) -> AttemptCount:
+def drop_losses(count: AttemptCount) -> AttemptCount:
     return msgspec.structs.replace(count, lost=0)
 
 
@@ -206,7 +206,7 @@ class RowChecks(msgspec.Struct, frozen=True, kw_only=True):
     hindrance: str = ""
 
 
-class Undecided(NamedTuple):
+class UndecidedCounts(NamedTuple):
     """Counts of what judges left undecided, by name, as in `CaseTally`."""
 
     excused: dict[str, int]
@@ -214,10 +214,10 @@ class Undecided(NamedTuple):
     outside: dict[str, int]
 
 
-def by_kind(excuses: Mapping[str, int]) -> Undecided:
+def split_by_kind(excuses: Mapping[str, int]) -> UndecidedCounts:
     """Split the counts of what judges left undecided by kind, each in the order of names."""
     named = sorted(excuses.items())
-    return Undecided(
+    return UndecidedCounts(
         excused={name: times for name, times in named if name not in LEFT_OUTS | PRECONDITIONS},
         left_out={name: times for name, times in named if name in LEFT_OUTS},
         outside={name: times for name, times in named if name in PRECONDITIONS},
@@ -225,7 +225,7 @@ def by_kind(excuses: Mapping[str, int]) -> Undecided:
 
 
 def _tally(lines: Sequence[ObservationLine], incidental: Sequence[str], excuses: Mapping[str, int]) -> CaseTally:
-    results, undecided = Counter(line.result for line in lines), by_kind(excuses)
+    results, undecided = Counter(line.result for line in lines), split_by_kind(excuses)
     examples = {(line.shard, line.example) for line in lines}
     variants: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in lines:

@@ -9,7 +9,13 @@ from conformance.judging.facts import decoders_of
 from conformance.judging.facts.exchange import OPERATIONS, Decoding
 from conformance.judging.facts.quorum import leaders_after
 from conformance.judging.facts.topics import ResourceChange
-from conformance.judging.recreations import DELETED, UNTOLD, AskedByFormerId, Recreations, with_unknown_outcome
+from conformance.judging.recreations import (
+    DELETED_TOPIC,
+    UNKNOWN_TOPIC,
+    Recreations,
+    RequestByFormerId,
+    replace_by_unknown,
+)
 from conformance.judging.story import Story
 from conformance.judging.timeline import JUDGED_BY, NOTED, Timeline
 from history.events import Answer, AnyEvent, Call, Example, Fault
@@ -132,9 +138,9 @@ class Reading:
         number = self._recreations.number(topic, node, self._decoding)
         if number >= 0:
             self._take(kind, name, fact, number)
-        elif number == UNTOLD:
+        elif number == UNKNOWN_TOPIC:
             self._set_aside(topic, name, fact, node)
-        elif number == DELETED and (asked := AskedByFormerId.request_behind(fact)) is not None:
+        elif number == DELETED_TOPIC and (asked := RequestByFormerId.request_behind(fact)) is not None:
             latest = self._recreations.latest(topic)
             if self._recreations.knows_latest(topic, node, call):
                 self._take(kind, name, asked, latest)
@@ -144,7 +150,7 @@ class Reading:
     def _set_aside(self, topic: str, name: str, fact: Any, node: str) -> None:
         """Set aside a fact of a partition that may be deleted. The request may have changed the later topic, whatever the
         answer."""
-        number, request = self._recreations.latest(topic), with_unknown_outcome(fact)
+        number, request = self._recreations.latest(topic), replace_by_unknown(fact)
         self._count_left_out(name, number)
         for story in self._stories_of("partition", name, number):
             if request is not None and type(story) not in self._ended:

@@ -2,7 +2,7 @@
 
 import base64
 
-LONGEST = 40
+MAX_SHOWN_LENGTH = 40
 """The maximum number of characters of a value that are shown."""
 
 
@@ -15,7 +15,11 @@ def value_in_words(value: bytes | str | None) -> str:
     try:
         decoded = base64.b64decode(value, validate=True).decode()
     except ValueError:
-        return value[:LONGEST]
+        return value[:MAX_SHOWN_LENGTH]
     if not decoded.isprintable():
-        return value[:LONGEST]
-    return repr(decoded) if len(decoded) <= LONGEST else f"{decoded[:LONGEST]!r}... of {len(decoded)} characters"
+        return value[:MAX_SHOWN_LENGTH]
+    return (
+        repr(decoded)
+        if len(decoded) <= MAX_SHOWN_LENGTH
+        else f"{decoded[:MAX_SHOWN_LENGTH]!r}... of {len(decoded)} characters"
+    )

@@ -27,9 +27,9 @@ from protocol.messages import Topic
 from protocol.since import since
 from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
-UNTOLD: Final = -1
+UNKNOWN_TOPIC: Final = -1
 """A stand-in for a topic's number: the answer may be about any topic of that name, or fall between two of them."""
-DELETED: Final = -2
+DELETED_TOPIC: Final = -2
 """A stand-in for a topic's number: the request names the id of a deleted topic."""
 DELETION_TIMEOUT = 30.0
 """Seconds after which a broker that answered with the new topic's id must no longer serve the deleted topic under its name: the
@@ -137,9 +137,9 @@ class Recreations:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
         if id is not None and id in topic.former:
-            return DELETED
+            return DELETED_TOPIC
         known = id == topic.id if id and topic.id else topic.number == 0 or self._serves(topic, node, at.call)
-        return topic.number if known and not topic.deletions else UNTOLD
+        return topic.number if known and not topic.deletions else UNKNOWN_TOPIC
 
     def latest(self, name: str) -> int:
         """Return the number of the latest topic of that name."""
@@ -196,26 +196,26 @@ def _id_in(name: str, at: Decoding) -> UUID | None:
 # --- requests to a topic that is, or may be, deleted
 
 
-class AskedByFormerId(Exchange, frozen=True, gc=False):
+class RequestByFormerId(Exchange, frozen=True, gc=False):
     """A Produce or Fetch by the id of a deleted topic, to a broker that serves another topic of the same name."""
 
     op: Literal["produce", "fetch"]
     error: int
 
     @staticmethod
-    def request_behind(fact: Any) -> AskedByFormerId | None:
+    def request_behind(fact: Any) -> RequestByFormerId | None:
         """Return the request behind a fact; None if the fact is not about one."""
         match fact:
             case ProduceResult():
-                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "produce", fact.error)
+                return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "produce", fact.error)
             case FetchResult():
-                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", NONE)
+                return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", NONE)
             case ErrorResponse(op="fetch"):
-                return AskedByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", fact.error)
+                return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", fact.error)
         return None
 
 
-def with_unknown_outcome(fact: Any) -> Any:
+def replace_by_unknown(fact: Any) -> Any:
     """Return a fact with its answer replaced by an unknown outcome; None if the request certainly changed nothing."""
     replace = msgspec.structs.replace
     match fact:

@@ -12,11 +12,11 @@ from history.events import Answer, Call, History
 from history.subjects import subjects
 from protocol.words import shorten
 
-LONGEST = 400
+MAX_LENGTH = 400
 """The maximum length of a sentence."""
-LEAST = 100
+MIN_ANSWER_LENGTH = 100
 """The number of characters that are always left for the answers."""
-MOST = 3
+MAX_EXCHANGES = 3
 """The maximum number of exchanges in a sentence."""
 
 
@@ -28,32 +28,32 @@ class Exchange(NamedTuple):
     answer: str
 
 
-def promise(row: str, case: str, title: str = "") -> str:
+def promise_text(row: str, case: str, title: str = "") -> str:
     """Return the text of a promise: the title of the row, or what a check says of it, and the row's case."""
     cases = {one.id: one.about for one in shipped_rows()[row].cases}
     told, about = (title or shipped_rows()[row].title).rstrip("."), cases.get(case, "")
     return told if len(cases) == 1 or about in ("", told) else f"{told} ({about})"
 
 
-def sentence(history: History, events: Sequence[int], seen: str, promised: str) -> str:
+def violation_sentence(history: History, events: Sequence[int], seen: str, promised: str) -> str:
     """Return the sentence for a violation that these events show. `seen` is what else was observed."""
     suffix = re.compile(rf"-{re.escape(history.example.example.rpartition('-')[0])}-\d+")
     exchanges = [Exchange(*(suffix.sub("", part) for part in one)) for one in exchanges_of(history, events)]
     seen = " ".join(suffix.sub("", seen).split())
-    room = LONGEST - len(f". Promised: {promised}.")
-    seen = shorten(seen, max(room - (LEAST if exchanges else 0), LEAST))
-    parts = [*tell(exchanges, max(room - len(seen), LEAST)), *([seen] if seen else [])]
+    room = MAX_LENGTH - len(f". Promised: {promised}.")
+    seen = shorten(seen, max(room - (MIN_ANSWER_LENGTH if exchanges else 0), MIN_ANSWER_LENGTH))
+    parts = [*describe_exchanges(exchanges, max(room - len(seen), MIN_ANSWER_LENGTH)), *([seen] if seen else [])]
     came = _begin("; ".join(parts) or "it did not happen").removesuffix(".")
     return f"{came}{'' if came.endswith('…') else '.'} Promised: {promised}."
 
 
-def tell(exchanges: Sequence[Exchange], room: int) -> Iterator[str]:
+def describe_exchanges(exchanges: Sequence[Exchange], room: int) -> Iterator[str]:
     """Yield each node's answer, in about `room` characters; equal answers appear once, with their number."""
     times = Counter(exchanges)
-    kept = [*times][:MOST]
+    kept = [*times][:MAX_EXCHANGES]
     by_who = [(who, [*asked]) for who, asked in groupby(kept, key=lambda one: one.who)]
     words = sum(len(f"{who} was asked") for who, _ in by_who) + len(kept) * len(" and answered , then ")
-    each = max(room - words, len(kept) * LEAST // MOST) // max(1, len(kept))
+    each = max(room - words, len(kept) * MIN_ANSWER_LENGTH // MAX_EXCHANGES) // max(1, len(kept))
     for who, asked in by_who:
         parts = []
         for one in asked:
@@ -61,7 +61,7 @@ def tell(exchanges: Sequence[Exchange], room: int) -> Iterator[str]:
             request = shorten(one.request, max(each - len(one.answer), each * 2 // 3))
             parts.append(f"{request} and answered {shorten(one.answer, each - len(request))}{count}")
         yield f"{who} was asked {', then '.join(parts)}"
-    if (more := len(times) - MOST) > 0:
+    if (more := len(times) - MAX_EXCHANGES) > 0:
         yield f"{more} more answer{'s' if more > 1 else ''}"
 
 

@@ -287,7 +287,7 @@ class Timeline:
         return self.time(second) - self.time(began)
 
     @property
-    def saw_the_wait(self) -> bool:
+    def watched_the_wait(self) -> bool:
         """False if the wait for agreement failed and the kit watched too rarely, or woke too late, to know why."""
         began, ended = max(self.healed, 0), self.disagreed
         return ended < 0 or self.watch_time(began, ended, CONVERGENCE_TIMEOUT) == self.time(ended) - self.time(began)
@@ -315,7 +315,7 @@ class Timeline:
         place = bisect_left(self._fault_events, first + 1)
         return place < len(self._fault_events) and self._fault_events[place] < second
 
-    def faults_standing(self, first: int, second: int) -> list[FaultSpan]:
+    def active_faults(self, first: int, second: int) -> list[FaultSpan]:
         """Return the faults that were active at any time between two events."""
         return [span for span in self.spans if span.began < second and first < span.ended]
 
@@ -327,7 +327,7 @@ class Timeline:
         """Return the event at which the last fault on a node was undone; -1 if there was none, NEVER while one is active."""
         return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
 
-    def up_for(self, node: str, event: int) -> float:
+    def fault_free_seconds(self, node: str, event: int) -> float:
         """Return how many seconds before an event a node was without faults, as far as the kit watched; infinite if it never had
         any, negative while one is active."""
         back = self.last_return(node)
@@ -335,14 +335,14 @@ class Timeline:
 
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly down or frozen from one event to the other."""
-        return stood_throughout((span for span in self.spans if span.effects.idles_processes), node, first, second)
+        return was_active_throughout((span for span in self.spans if span.effects.idles_processes), node, first, second)
 
     def cut_off(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly cut off from the controllers from one event to the other."""
-        return stood_throughout((span for span in self.spans if span.effects.cut_off), node, first, second)
+        return was_active_throughout((span for span in self.spans if span.effects.cut_off), node, first, second)
 
 
-def stood_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
+def was_active_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
     """True if one of these faults was certainly active on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
     return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)

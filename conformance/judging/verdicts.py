@@ -113,10 +113,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     value: str = ""
 
 
-def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
+def why_below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     """Return why this case is not enough for `satisfied`; empty if it is."""
     floor = floor_of(row, case)
-    held, examples = counting(row, case, tally)
+    held, examples = count_towards_floor(row, case, tally)
     counted = f"distinct situations in {tally.held} observations" if by_situation(row, case) else "observations"
     calm = f" ({idle} calm ones do not count)" if (idle := count_idle(row, case, tally)) else ""
     for what, have, want in (
@@ -130,7 +130,7 @@ def below_floor(row: Requirement, case: str, tally: CaseTally) -> str:
     return ""
 
 
-def counting(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
+def count_towards_floor(row: Requirement, case: str, tally: CaseTally) -> tuple[int, int]:
     """Return the numbers of held observations (or situations) and of examples that fill a floor: all for a probe, else the
     disturbed ones."""
     if may_fill(row, case, calm=True):
@@ -147,12 +147,12 @@ def count_idle(row: Requirement, case: str, tally: CaseTally) -> int:
 def undecided(case: str, tally: CaseTally) -> str:
     """Return why this case decides nothing although it reached its floor; empty if it decides."""
     if tally.undecided > tally.held:
-        parts = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out")]
+        parts = [sum_in_words(tally.excused, "excused"), sum_in_words(tally.left_out, "left out")]
         return f"case {case}: {', '.join(filter(None, parts))}, and {tally.held} held"
     return _lost_premises(f"case {case}", AttemptCount(made=tally.attempts, lost=tally.lost))
 
 
-def sum_up(names: Mapping[str, int], what: str) -> str:
+def sum_in_words(names: Mapping[str, int], what: str) -> str:
     """Return the sum of the counts and each of them, in words; empty without counts."""
     each = ", ".join(f"{name} {times}" for name, times in sorted(names.items()))
     return f"{sum(names.values())} {what} ({each})" if names else ""
@@ -164,10 +164,10 @@ def _lost_premises(of: str, count: AttemptCount) -> str:
 
 def is_troubled(count: AttemptCount) -> bool:
     """True if too many of the examples ended in trouble of the kit, so that the rows of their check cannot be judged."""
-    return count.errors > 0 and TROUBLED * count.errors >= count.made
+    return count.errors > 0 and TROUBLED_SHARE * count.errors >= count.made
 
 
-TROUBLED = 10
+TROUBLED_SHARE = 10
 """A check is in trouble if one in this many of its examples ended in trouble of the kit."""
 
 NO_CHECK = "the kit has no check for this row"
@@ -193,7 +193,7 @@ def judge_cell(row: Requirement, facts: Facts, evidence: CellEvidence) -> Judgem
 
 def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> Judgement:
     # A violation counts under any case, even one that was narrowed since. If the case did not apply in the first place, the
-    # violation was left out by name when it was observed (`conformance.core.evaluate.judged_on`).
+    # violation was left out by name when it was observed (`conformance.core.evaluate.judge_on_column`).
     is_judged = row.level not in RECORDED
     violated = sum(tally.violated for tally in evidence.cases.values())
     if violated and is_judged:
@@ -217,7 +217,7 @@ def _judge_observed(row: Requirement, evidence: CellEvidence, tallies: dict[str,
 def _why_inconclusive(row: Requirement, evidence: CellEvidence, tallies: dict[str, CaseTally]) -> list[str]:
     """Return why a row that is not broken is not satisfied either."""
     reasons = [
-        *(below_floor(row, case, tally) for case, tally in tallies.items()),
+        *(why_below_floor(row, case, tally) for case, tally in tallies.items()),
         *(undecided(case, tally) for case, tally in tallies.items()),
         *(_lost_premises(check, count) for check, count in sorted(evidence.attempts.items())),
     ]

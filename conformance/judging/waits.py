@@ -99,7 +99,7 @@ class FailedWait:
             return False
         events = self._history.events
         began = bisect_left(events, events[self.over].t - self._within, key=lambda event: event.t)
-        return self._within + self._timeline.up_for(node, began) >= START_TIMEOUT
+        return self._within + self._timeline.fault_free_seconds(node, began) >= START_TIMEOUT
 
     @property
     def _ends(self) -> list[Ended]:

@@ -16,7 +16,7 @@ from strategies.inputs import FEW_RECORDS
 
 def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
     """Return the premise that a stopped broker's leader-epoch-checkpoint has an entry at or beyond its log end."""
-    held = partition.disk(id).holds()
+    held = partition.disk(id).read_replica()
     met = held.log_end == cut and held.epochs is not None and held.epochs[-1].start_offset >= cut
     return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {say(held.epochs)}")
 
@@ -49,7 +49,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{say(written)} opens {say(lost)}")
     partition.kill(follower)
     partition.wait_until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
-    partition.disk(follower).cut(lost.start)
+    partition.disk(follower).cut_log(lost.start)
     yield checkpoint_is_ahead(partition, follower, lost.start)
     partition.kill(leader)
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
@@ -79,7 +79,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     )
     partition.kill(leader)
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
-    partition.disk(leader).cut(lost.start)
+    partition.disk(leader).cut_log(lost.start)
     yield checkpoint_is_ahead(partition, leader, lost.start)
     partition.start(leader)
     yield from epoch_is_forgotten(partition, leader, lost)
@@ -127,7 +127,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
     disk = partition.disk(leader)
     partition.wait_until(lambda: disk.checkpoints().log_start == start or None, f"a log start of {start} on disk")
     partition.kill(leader)
-    disk.put_epochs(older.content or b"")
+    disk.restore_epochs(older.content or b"")
     entries = entries_of(older) or ()
     yield premise(len(entries) == 2 and entries[1] == second, f"a file with an entry below {start}: {say(entries)}")
     partition.start(leader)

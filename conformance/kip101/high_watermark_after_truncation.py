@@ -50,10 +50,10 @@ def leader_without_and_follower_with_orphans(
     before = partition.led_by(leader, isr={leader})
     partition.kill(leader)
     partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
-    lost = partition.disk(leader).cut(written[kept].offset)
+    lost = partition.disk(leader).cut_log(written[kept].offset)
     disk = partition.disk(follower)
-    disk.lose_watermarks()
-    had = [lost.before, disk.holds().log_end]
+    disk.remove_watermarks()
+    had = [lost.before, disk.read_replica().log_end]
     yield premise(had == [kept + orphans] * 2, f"both had {kept + orphans} records: log ends {say(had)}")
     partition.start(leader)
     partition.led_by(leader, above=before.leader_epoch)

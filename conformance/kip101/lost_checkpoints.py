@@ -52,7 +52,7 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     id = next(id for id in state.replicas if (id == state.leader) == (role == "leader"))
     on_disk(partition, id, len(written))
     partition.kill(id)
-    partition.disk(id).lose_epochs()
+    partition.disk(id).remove_epoch_checkpoint()
     others = [other for other in state.replicas if other != id]
     partition.wait_until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
     partition.start(id)
@@ -91,8 +91,8 @@ def suffix_is_truncated_to_the_high_watermark(partition: Crashing, tail: int, wr
     bench.processes.stop(names[0])
     bench.processes.resume(names[1])
     disk = partition.disk(former)
-    mark, held = disk.checkpoints().high_watermark, disk.holds()
-    disk.lose_epochs()
+    mark, held = disk.checkpoints().high_watermark, disk.read_replica()
+    disk.remove_epoch_checkpoint()
     partition.led_by(successor, isr={successor})
     shared = partition.end_once_online(successor)
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
@@ -133,8 +133,8 @@ def epochs_are_learnt_from_new_batches(
     others = {other for other in state.replicas if other != id}
     partition.bench.processes.stop(partition.bench.name_of(id))
     disk = partition.disk(id)
-    mark, held = disk.checkpoints().high_watermark, disk.holds()
-    disk.lose_epochs()
+    mark, held = disk.checkpoints().high_watermark, disk.read_replica()
+    disk.remove_epoch_checkpoint()
     met = mark is not None and RECORDS < mark <= held.log_end == len(written)
     yield premise(met, f"{id} stopped with {len(written)} committed records: log end {held.log_end}, {mark=}")
     leader = partition.wait_until(lambda: _leader_among(partition, others), f"a leader, and an ISR without {id}")
@@ -168,7 +168,7 @@ def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwrit
     state = partition.wait_until_whole()
     id = next(id for id in state.replicas if id != state.leader)
     partition.kill(id)
-    partition.disk(id).lose()
+    partition.disk(id).remove_replica()
     partition.wait_until(
         lambda: partition.state_if_led_by(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}"
     )

@@ -45,7 +45,7 @@ def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[i
     """Cut the last `lost` batches from the first candidate that cannot be elected; return its id."""
     victim = next(id for id in candidates if id not in spared)
     disk = partition.disk(victim)
-    disk.cut(disk.holds().batches[-lost].base_offset)
+    disk.cut_log(disk.read_replica().batches[-lost].base_offset)
     return victim
 
 
@@ -100,7 +100,7 @@ def all_nodes_without_power(power: Power, records: int) -> Claims:
     written = alone.write_acknowledged(*[b"before %d" % n for n in range(records)])
     alone.read(before.leader)
     bench.processes.crash(*bench.brokers, *bench.controllers)
-    alone.disk(before.leader).cut(written[-1].offset)
+    alone.disk(before.leader).cut_log(written[-1].offset)
     power.start_controllers()
     alone.start(before.leader)
     yield from new_epoch(alone, before, "all-nodes")

@@ -148,7 +148,7 @@ def newest_batch_is_kept_by_an_older_snapshot(stage: Stage, epoch: int, sizes: l
     older = roll_segment(stage, log)
     second, newest = fill_log(producer, log, sizes[-2:])
     end = log.end()
-    found = damaged_while_down(stage, disk, partial(disk.lose_snapshots, above=older))
+    found = damaged_while_down(stage, disk, partial(disk.remove_snapshots, above=older))
     yield None
     log.await_leader()
     yield premise(found[-1].offsets[-1:] == (older,), f"the newest snapshot is at {older}: {say(found)}")
@@ -314,7 +314,7 @@ def rebuilt_from_a_truncated_log(stage: Stage, epoch: int, sizes: list[int]) -> 
     first, second = one_batch_each(producers, log, sizes), one_batch_each(producers, log, sizes)
     kept = len(sizes) - min(sizes[0], len(sizes))
     torn_at = second[producers[kept]].answer.base_offset
-    stage.while_down.append(partial(stage.disk(log).cut, torn_at, torn=True))
+    stage.while_down.append(partial(stage.disk(log).cut_log, torn_at, torn=True))
     yield None
     log.await_leader()
     end = log.end()
@@ -360,9 +360,9 @@ def rebuilt_beside_snapshots(stage: Stage, epoch: int, sizes: list[int], case: s
     stage.bench.eventually(lambda: disk.checkpoints().recovery_point == snapshot, flushed, every=0.1)
     damage: dict[str, Callable[[], object]] = {
         "older-snapshot": disk.snapshots,
-        "snapshot-lost": disk.lose_snapshots,
+        "snapshot-lost": disk.remove_snapshots,
         "snapshot-torn": partial(disk.tear_snapshot, snapshot),
-        "snapshot-ahead": partial(disk.cut, lost_from),
+        "snapshot-ahead": partial(disk.cut_log, lost_from),
     }
     found = damaged_while_down(stage, disk, damage[case])
     yield None

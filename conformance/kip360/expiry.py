@@ -3,7 +3,7 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.core.topologies import EXPIRY
+from conformance.core.topologies import EXPIRY_SECONDS
 from conformance.core.waiting import Settled
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import gives_id, is_appended, is_fenced, open_at
@@ -41,7 +41,7 @@ def looks_at_a_restart(stage: Stage) -> bool:
 
 def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restart: bool) -> Settled:
     """Wait until the producer has been idle for long enough; return whether the partition no longer lists it."""
-    stage.bench.eventually(lambda: idle_for(stage) > EXPIRY, "the expiry of an idle producer", due=None)
+    stage.bench.eventually(lambda: idle_for(stage) > EXPIRY_SECONDS, "the expiry of an idle producer", due=None)
     if at_a_restart:
         stage.restart(clean=True)
         log.await_leader()
@@ -103,18 +103,18 @@ def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) 
     duplicate = producer.batch(log, records, sequence=0)
     again, listed = producer.send(log, duplicate), log.producer(producer.producer_id) is not None
     at = idle_for(stage)
-    yield premise(at < EXPIRY, f"asked after {at:.1f} s")
+    yield premise(at < EXPIRY_SECONDS, f"asked after {at:.1f} s")
 
     def over() -> bool:
         nonlocal listed
         known = log.producer(producer.producer_id)
-        early = idle_for(stage) < EXPIRY
+        early = idle_for(stage) < EXPIRY_SECONDS
         listed = listed and (known is not None or not early)
         return not early or not listed
 
     stage.bench.eventually(over, "the expiry of an idle producer", every=0.2, due=None)
     recognised = is_appended(again, 0) and log.end() == records * batches
-    yield held_if(listed and recognised, again, detail=f"it was listed for {EXPIRY:g} s: {say(listed)}")
+    yield held_if(listed and recognised, again, detail=f"it was listed for {EXPIRY_SECONDS:g} s: {say(listed)}")
 
 
 @probe("KIP360-SEQ-18", rig=EXPIRING_STAGE, smoke=False, bumps=EPOCH_BUMPS, records=FEW_RECORDS, plain=integers(0, 2))

@@ -13,7 +13,7 @@ import msgspec
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd
 from conformance.core.registry import AnyCheck
-from conformance.judging.judge import Raised
+from conformance.judging.judge import JudgeError
 from conformance.running.evidence.folder import write_evidence
 from conformance.running.lab import Hindered, Lab
 from conformance.running.recording.usage import Usage
@@ -148,7 +148,7 @@ class CheckRun:
         seconds: float,
         detail: str = "",
         excuses: Sequence[ExcuseCount] = (),
-        raised: Sequence[Raised] = (),
+        raised: Sequence[JudgeError] = (),
     ) -> None:
         """Record an example's observations, then its own line. `evidence` has the folders of observations by their `id()`.
 
@@ -168,7 +168,7 @@ class CheckRun:
         for one in raised:
             self.rows += [one.row] if one.row and one.row not in self.rows else []
             self.trouble += [str(one)] if str(one) not in self.trouble else []
-        self.lab.progress.observes(self.label, observations)
+        self.lab.progress.count_observations(self.label, observations)
         rows = sorted({o.requirement for o in observations})
         self._line(standing, history, seconds, detail, rows=rows, excuses=[*excuses])
         if self.violations and self.lab.settings.keep_cluster:

@@ -17,11 +17,11 @@ from conformance.catalogue.deviations import Deviation, load_deviations
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import judged_on
+from conformance.core.evaluate import judge_on_column
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import adapt_topology
 from conformance.judging.due import hindrance
-from conformance.judging.earlier_examples import Earlier
+from conformance.judging.earlier_examples import EarlierExamples
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
 from conformance.running.planning.budget import TimePlan, Work
@@ -113,7 +113,7 @@ class Lab:
                     self._standing = (key, self._boot(key, topology))
                     self._boots_done += 1
                     self._examples_before = self._examples
-                    self._meter.look(self._standing[1].cluster.cpu_times(), BOOTS)
+                    self._meter.measure(self._standing[1].cluster.cpu_times(), BOOTS)
                 except KitError as error:
                     self._failed[key] = self._explain(key[0], topology, error)
                     raise self._failed[key] from error
@@ -171,7 +171,7 @@ class Lab:
                 bench.heal_all()
                 self._wait_until_healthy(bench, self._standing[1])
         except Exception as trouble:  # whatever the error is, the next example must not meet it
-            bench.explain(trouble)
+            bench.record_failure(trouble)
             reason = f"{type(trouble).__name__}: {trouble}"
             tape.note(REPLACED_NOTE, {"reason": reason})
             return reason
@@ -257,8 +257,8 @@ class Lab:
             ranges=column.ranges,
             **fields,
         )
-        self.progress.example_begins()
-        return LiveTape(self._writer, example, self.progress.fault)
+        self.progress.note_example()
+        return LiveTape(self._writer, example, self.progress.note_fault)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
         cluster = standing.cluster
@@ -273,14 +273,14 @@ class Lab:
                 with spending("prepare"):
                     data = rig.prepare(bench)
             except Exception as error:
-                bench.explain(error)
+                bench.record_failure(error)
                 reason = hindrance(tape.history)
                 detail = self._give_up(bench, tape, error)
                 self._end_rig(tape, standing.column, "premise lost" if reason else "error", detail)
                 raise (Hindered(detail, reason) if reason else KitError(detail)) from error
             finally:
                 bench.close()
-            standing.earlier[rig.name] = Earlier().then(self._end_rig(tape, standing.column, "judged"))
+            standing.earlier[rig.name] = EarlierExamples().after(self._end_rig(tape, standing.column, "judged"))
             standing.rigs[rig.name] = msgspec.to_builtins(data)
         return standing.rigs[rig.name]
 
@@ -290,7 +290,7 @@ class Lab:
         """End the history of preparing a rig or cluster, judge it like any other, and record it under the rig's name."""
         history = tape.end(End(example=tape.example.example, outcome=outcome, detail=detail))
         facts = Facts(version=column.version, ranges=column.ranges)
-        found, check = judged_on(facts, self.judges, history), tape.example.check
+        found, check = judge_on_column(facts, self.judges, history), tape.example.check
         for seen in found.observations:
             deeds = deeds_behind(history, seen)
             self.shard(column).observation(seen, check=check, history=self.history_path, deeds=deeds)
@@ -361,7 +361,7 @@ class Lab:
 
     def _look(self) -> None:
         if self._standing is not None:
-            self._meter.look(self._standing[1].cluster.cpu_times(), NODES)
+            self._meter.measure(self._standing[1].cluster.cpu_times(), NODES)
 
     def close(self, ended_early: str = "") -> None:
         """Close the cluster and the shards. If the run `ended_early`, each column's shard gets that reason, even if nothing ran

@@ -10,7 +10,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.machine.run import MachineRun
 from conformance.running.planning.budget import PARTS, PATIENCE
-from conformance.running.planning.rarest import Rare, rank_cases, so_far
+from conformance.running.planning.rarest import RareCase, add_up_shards, rank_cases
 from conformance.running.probe.run import ProbeRun
 from conformance.running.violations import Breach
 from history.observations import Observation
@@ -46,16 +46,16 @@ class Search:
             self.violations += run.violations
             self.trouble += run.trouble
 
-    def _find_rarest(self) -> Rare | None:
+    def _find_rarest(self) -> RareCase | None:
         out, run = self._lab.settings.out_dir, self._lab.run.id
-        found = so_far(read_shards(out / "shards", run), self._label)
+        found = add_up_shards(read_shards(out / "shards", run), self._label)
         if found is None:
             return None
         self._known = found.breaches
         rare = rank_cases(found, list(self._checks.values()), self._tried)
         return rare[min(self._part, len(rare)) - 1] if rare else None
 
-    def _run_of(self, rare: Rare) -> CheckRun:
+    def _run_of(self, rare: RareCase) -> CheckRun:
         """Return another run of a check with a new seed: rounds and parts are numbered after the planned ones."""
         check = self._checks[rare.check]
         again = self._tried[rare.check] + 100 * self._part

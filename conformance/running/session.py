@@ -17,7 +17,15 @@ from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.near import similar_rows
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.profiles import MINUTES
-from conformance.core.registry import AnyCheck, checks_by_row, every_check, in_profile, is_soak, observed_by, own_checks
+from conformance.core.registry import (
+    AnyCheck,
+    checks_by_row,
+    every_check,
+    is_in_profile,
+    is_soak,
+    own_checks,
+    rows_observed_by,
+)
 from conformance.judging import patch_releases
 from conformance.judging.news import ColumnNews, explained_cases
 from conformance.judging.pooling import judge_shards, verdict_lines
@@ -40,10 +48,10 @@ from conformance.running.planning.budget import (
     plan_time,
     total_seconds,
 )
-from conformance.running.planning.costs import off_lines, shipped_costs
-from conformance.running.planning.forecast import Item, Turn, forecast, plan_lines, sum_lines
-from conformance.running.planning.ordering import Planned, SomePlanned, in_order, is_ample
-from conformance.running.planning.scheduling import units_for
+from conformance.running.planning.costs import cost_deviation_lines, shipped_costs
+from conformance.running.planning.forecast import Item, ScheduledItem, forecast, plan_lines, sum_lines
+from conformance.running.planning.ordering import RunItem, SomePlanned, has_ample_time, sort_items
+from conformance.running.planning.scheduling import plan_units
 from conformance.running.probe.run import ProbeRun
 from conformance.running.provenance import provenance_of
 from conformance.running.recording.spent import spent_lines
@@ -125,7 +133,7 @@ class ConformanceSession:
         }
         return cls(settings, Run.join(settings.run), images, workerinput["workerid"], workerinput["workercount"])
 
-    def for_worker(self) -> dict[str, Any]:
+    def worker_data(self) -> dict[str, Any]:
         """Return the data that a worker needs to join."""
         images = {label: msgspec.to_builtins(image, enc_hook=str) for label, image in self.images.items()}
         return {"settings": msgspec.to_builtins(self.settings), "images": images}
@@ -156,7 +164,7 @@ class ConformanceSession:
         """The lab of this worker, created at its first use."""
         if self._lab is None:
             self._lab = Lab(self.settings, self.run, self.worker, self.images, self._plan)
-            self._lab.progress.expects(self._expected)
+            self._lab.progress.note_total(self._expected)
         return self._lab
 
     def parts(self, check: AnyCheck) -> int:
@@ -168,13 +176,13 @@ class ConformanceSession:
         return 60 * (self.settings.minutes or MINUTES[self.settings.profile]) * len(self.images)
 
     @property
-    def lasts(self) -> float:
+    def longest_check_seconds(self) -> float:
         """Seconds in which some check must finish: the time of the run, or that of a schedule's replays if it is longer, since
         these are one check."""
         return max(self.seconds, REPLAYS * REPLAY_TIMEOUT if self._replay is not None else 0.0)
 
     @property
-    def searches(self) -> int:
+    def search_count(self) -> int:
         """The number of workers that search for the rarest cases at the end; 0 if only machines run, since they use all the
         time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
@@ -204,13 +212,13 @@ class ConformanceSession:
     def _do_timed(self, work: Work, do: Callable[[], None]) -> None:
         with counted_in(self.lab.ledger(work.label)), spending("act"):
             do()
-        self.lab.progress.ends()
+        self.lab.progress.note_end()
 
     def _run_of(self, check: AnyCheck, work: Work) -> CheckRun:
         if self._replay is not None:
             return ReplayRun(check, self._replay, self.lab, work.label)
         if isinstance(check, MachineCheck):
-            beginning = self._beginning.of_part(check, work.part, self.parts(check))
+            beginning = self._beginning.for_part(check, work.part, self.parts(check))
             only_opens = work.kind == "opening"
             return MachineRun(check, self.lab, work.label, work.part, beginning=beginning, only_opens=only_opens)
         return ProbeRun(check, self.lab, work.label)
@@ -243,7 +251,7 @@ class ConformanceSession:
             *verdict_lines(self._cells),
             *news_lines(news, self._known),
             *spent_lines(shards),
-            *([] if self._replay is not None else off_lines(shards, _estimates(), shipped_costs())),
+            *([] if self._replay is not None else cost_deviation_lines(shards, _estimates(), shipped_costs())),
             *left,
             *([hung] if hung else []),
         ]
@@ -280,7 +288,7 @@ class Listing:
         self.settings = msgspec.structs.replace(settings, whole=_is_whole(config))
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
         self.labels = [_column_label(column.title, self.settings) for column in wanted]
-        self._turns: list[Turn] = []
+        self._turns: list[ScheduledItem] = []
         self._workers = _workers_of(config)
 
     def selects(self, check: AnyCheck) -> bool:
@@ -293,10 +301,10 @@ class Listing:
         """Return the collected items in the order in which they would begin."""
         return _in_order(self.settings, items, self._workers)
 
-    def expects(self, items: Sequence[Planned]) -> None:
+    def expects(self, items: Sequence[RunItem]) -> None:
         """Forecast the run of these items, in the order in which they were collected."""
         works = [item.work for item in items]
-        units = units_for(works, self._workers, timed=self.settings.is_timed)
+        units = plan_units(works, self._workers, timed=self.settings.is_timed)
         plan = plan_time(self.settings.profile, self.settings.minutes, works, self._workers)
         planned = [
             Item(work=item.work, unit=unit, cluster=item.cluster) for item, unit in zip(items, units, strict=True)
@@ -312,7 +320,7 @@ class Listing:
 def _in_order(settings: Settings, items: Sequence[SomePlanned], workers: int) -> list[SomePlanned]:
     works = [item.work for item in items]
     seconds = total_seconds(settings.profile, settings.minutes, works)
-    return in_order(items, timed=settings.is_timed, ample=not seconds or is_ample(works, seconds, workers))
+    return sort_items(items, timed=settings.is_timed, ample=not seconds or has_ample_time(works, seconds, workers))
 
 
 def _workers_of(config: pytest.Config) -> int:
@@ -399,11 +407,11 @@ def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck)
         return False
     wanted = {row.id for row in shipped_rows().matching(settings.requirements)}
     if not settings.requirements:
-        return bool(wanted.intersection(observed_by(check))) and in_profile(check, settings.profile)
+        return bool(wanted.intersection(rows_observed_by(check))) and is_in_profile(check, settings.profile)
     if is_soak(check) and settings.profile != "nightly":
         return False
     if settings.all_that_see_it or settings.machines:
-        return bool(wanted.intersection(observed_by(check)))
+        return bool(wanted.intersection(rows_observed_by(check)))
     return any(check.id in own_checks().get(row, ()) for row in wanted)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.core.profiles import MINUTES, Profile
-from conformance.core.topologies import set_by_the_kit
+from conformance.core.topologies import where_kit_sets
 from conformance.running.provenance import Provenance
 from fixtures.errors import WrongUse
 from history.command import ALL_THAT_SEE_IT
@@ -270,7 +270,7 @@ def _parse_property(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not (name and sign):
         raise ValueError(f"--server-property {text!r}: write KEY=VALUE, e.g. log.cleaner.threads=2")
-    if where := set_by_the_kit(name):
+    if where := where_kit_sets(name):
         raise ValueError(
             f"--server-property {text!r}: {name} is set by the kit {where}, and its checks rely on it. Leave it out; "
             "settings that the kit does not make itself may be given."

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from conformance.core.bench import ClientKey
-from conformance.judging.earlier_examples import Earlier
+from conformance.judging.earlier_examples import EarlierExamples
 from fixtures.cluster import KRaftCluster
 from fixtures.faults.base.watch import Watch
 from fixtures.wire import NodeClient
@@ -26,7 +26,7 @@ class Standing(msgspec.Struct, kw_only=True):
     watch: Watch
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
-    earlier: dict[str, Earlier] = {}
+    earlier: dict[str, EarlierExamples] = {}
     clients: dict[ClientKey, NodeClient] = {}
 
 

@@ -31,7 +31,7 @@ def breaks_its_row(observation: Observation | ObservationLine) -> bool:
     return observation.result == "violated" and shipped_rows().judges(observation.requirement)
 
 
-def first_of_each(violations: Iterable[Observation]) -> list[Observation]:
+def first_of_each_breach(violations: Iterable[Observation]) -> list[Observation]:
     """Return the first observation of each breach."""
     first: dict[Breach, Observation] = {}
     for observation in violations:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue import Requirement, shipped_rows
-from conformance.judging.narration import EventLine, Narration, in_words, main_subjects
+from conformance.judging.narration import EventLine, Narration, main_subjects, step_in_words
 from history.events import Answer, Call, Fault, History
 from history.observations import Observation
 from history.subjects import Subject, subjects
@@ -190,7 +190,7 @@ def _schedule_step(step: Taken, shown: Sequence[EventRow], example: str) -> Sche
     return ScheduleStep(
         number=step.number + 1,
         t=f"{step.t:.1f}",
-        words=names_short(in_words(step.step), example),
+        words=names_short(step_in_words(step.step), example),
         left_out=step.left_out,
         numbers=[row.number for row in shown if row.step == step.number + 1],
     )

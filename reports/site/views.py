@@ -10,7 +10,7 @@ import msgspec
 from conformance.catalogue import Catalogue, Requirement
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.floors import Floor, by_situation, floor_of
-from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, count_idle, counting
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, count_idle, count_towards_floor
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import broken_since, spans
@@ -90,7 +90,7 @@ class RowView(msgspec.Struct, kw_only=True):
 
     def counts(self, case: str, tally: CaseTally) -> int:
         """Return the number of observations (for a property, of situations) that count towards a case's floor."""
-        return counting(self.row, case, tally)[0]
+        return count_towards_floor(self.row, case, tally)[0]
 
     def idle(self, case: str, tally: CaseTally) -> int:
         return count_idle(self.row, case, tally)

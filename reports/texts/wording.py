@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.catalogue.rows import Level, family_of
 from conformance.judging import patch_releases
-from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, sum_up
+from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, sum_in_words
 from history.command import row_command
 from history.observations import Observation
 from history.shards import AttemptCount
@@ -122,8 +122,8 @@ def _missing_examples(count: AttemptCount) -> str:
 def undecided_in_words(tally: CaseTally) -> list[str]:
     """Return the counts of a case that decide nothing: excused, left out, and tries that lost their premise."""
     lost = f"{tally.lost} of {tally.attempts} tries lost their premise" if tally.lost else ""
-    outside = sum_up(tally.outside, "outside the row's preconditions")
-    found = [sum_up(tally.excused, "excused"), sum_up(tally.left_out, "left out"), outside, lost]
+    outside = sum_in_words(tally.outside, "outside the row's preconditions")
+    found = [sum_in_words(tally.excused, "excused"), sum_in_words(tally.left_out, "left out"), outside, lost]
     return [text for text in found if text]
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.core.rules import EpisodeRules
-from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
+from conformance.running.machine.explorer import BATCH, idle_for_simplest, independent_examples
 from conformance.running.machine.run import STEPS
 from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import count_meetings, standing_at_each, tag_of
@@ -40,7 +40,7 @@ def batch_of(check: AnyMachine, number: int, steering: Steering) -> list[list[An
     def idle() -> Any:
         return check.machine(lambda step: None, lambda: None, steering)
 
-    drawn: Any = seed(number)(after_the_simplest(machine, idle))
+    drawn: Any = seed(number)(idle_for_simplest(machine, idle))
     run_state_machine_as_test(drawn, settings=independent_examples(check, STEPS["quick"], BATCH))
     return schedules
 

@@ -13,7 +13,7 @@ import pytest
 from conformance.core.machines import all_machines
 from conformance.judging.judge import Judge, judge_all
 from conformance.judging.judges import JUDGES
-from conformance.judging.sentences import LONGEST
+from conformance.judging.sentences import MAX_LENGTH
 from history.events import History
 from tests.miniature.machine import play
 from tests.miniature.planted import planted_for
@@ -66,7 +66,7 @@ def broken_sentences(history: History) -> list[str]:
     return [
         text
         for text in seen
-        if structures(text.partition(" Promised: ")[0]) or not SENTENCE.fullmatch(text) or len(text) > LONGEST
+        if structures(text.partition(" Promised: ")[0]) or not SENTENCE.fullmatch(text) or len(text) > MAX_LENGTH
     ]
 
 

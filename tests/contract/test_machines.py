@@ -19,8 +19,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from conformance.cli.rejudge import rejudge
 from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.judges import JUDGES
-from conformance.running.machine.example import Played
-from conformance.running.machine.explorer import BATCH, after_the_simplest, independent_examples
+from conformance.running.machine.example import FinishedExample
+from conformance.running.machine.explorer import BATCH, idle_for_simplest, independent_examples
 from history.taken import note_of
 from strategies.episodes import Offer, Steering, steer
 from tests.miniature.machine import hunt, play
@@ -39,7 +39,7 @@ def named(check: AnyMachine) -> str:
     return check.machine.__name__
 
 
-def judged_as(example: Played) -> list[tuple[str, str, str]]:
+def judged_as(example: FinishedExample) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 
@@ -72,7 +72,7 @@ class Drawn:
             self.schedules.append([])
             return check.machine(self._step, lambda: None, steering)
 
-        drawn = after_the_simplest(machine, lambda: check.machine(lambda step: None, lambda: None, steering))
+        drawn = idle_for_simplest(machine, lambda: check.machine(lambda step: None, lambda: None, steering))
         run_state_machine_as_test(seed(number)(drawn), settings=independent_examples(check, STEPS, examples))  # type: ignore[arg-type]
 
     def _step(self, step: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.catalogue import Facts, shipped_rows
 from conformance.core.bench import Bench
-from conformance.core.sweeping import Swept, ask_all
+from conformance.core.sweeping import SweepTargets, ask_all
 from conformance.core.topologies import CLUSTER
 from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
@@ -31,7 +31,7 @@ TURNS = 60
 MAX_REQUESTS = 150
 
 
-def prepared(bench: Bench) -> Swept:
+def prepared(bench: Bench) -> SweepTargets:
     """Five partitions with records, one with a second leader epoch, one with a single replica, one compressed; and a group with
     committed offsets."""
     ids = [bench.id_of(name) for name in bench.brokers]
@@ -47,7 +47,7 @@ def prepared(bench: Bench) -> Swept:
             partition.write(b"a value of another epoch")
     group = bench.fresh_name("group")
     bench.eventually(lambda: commits(bench, group, topics), "offsets are committed")
-    return Swept([(topic, 0) for topic in topics], group)
+    return SweepTargets([(topic, 0) for topic in topics], group)
 
 
 def commits(bench: Bench, group: str, topics: list[Topic]) -> bool:

@@ -16,7 +16,7 @@ from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
-from conformance.running.machine.example import Ending, ExampleRun, Played, Stops
+from conformance.running.machine.example import Ending, ExampleRun, FinishedExample, Stops
 from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.standing import HEAL_TIMEOUT, Standing
 from conformance.running.violations import RequirementViolated, violation_of
@@ -55,7 +55,7 @@ def begun(check: AnyMachine, bugs: Iterable[str] = (), stops: Stops = lambda obs
     return ExampleRun(check, lab, lab.standing, Ending(stops=stops))
 
 
-def finished(example: ExampleRun) -> Played:
+def finished(example: ExampleRun) -> FinishedExample:
     """Return the example once it has ended; raises if a bug in the executor or a judge prevented that."""
     played = example.finish()
     if bugs := [*map(str, played.raised), *([played.trouble] if played.trouble.startswith("Traceback") else [])]:
@@ -68,7 +68,7 @@ def play(
     steps: Sequence[Any],
     bugs: Iterable[str] = (),
     stops: Stops = lambda observation: False,
-) -> Played:
+) -> FinishedExample:
     """Play one example on a miniature: all steps are taken, unless it `stops` at a violation."""
     example = begun(check, bugs, stops)
     for step in steps:
@@ -76,7 +76,7 @@ def play(
     return finished(example)
 
 
-def shortened(check: AnyMachine, example: Played, row: str, bugs: Iterable[str] = ()) -> Played:
+def shortened(check: AnyMachine, example: FinishedExample, row: str, bugs: Iterable[str] = ()) -> FinishedExample:
     """Shrink an example with the shrinker for live clusters, which needs few runs; each ends at a violation of this
     row."""
     shortest = example
@@ -105,12 +105,12 @@ class Hunt:
     seconds: float = 0.0
     row: str = ""
     """The row by which it was found; other broken rows do not stop the shrinker."""
-    first: Played | None = None
-    shortest: Played | None = None
+    first: FinishedExample | None = None
+    shortest: FinishedExample | None = None
     troubles: list[str] = dataclasses.field(default_factory=list)
     observations: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
 
-    def note(self, example: Played) -> None:
+    def note(self, example: FinishedExample) -> None:
         self.examples += 1
         if example.trouble:
             self.troubles.append(example.trouble)
@@ -151,7 +151,7 @@ def hunt(
         return check.machine(example.step, lambda: finish(example))
 
     with suppress(RequirementViolated, ExceptionGroup, Flaky):
-        run_state_machine_as_test(factory, settings=_settings(examples, shrink, check.rules_in(steps)))  # type: ignore[arg-type]
+        run_state_machine_as_test(factory, settings=_settings(examples, shrink, check.rule_count(steps)))  # type: ignore[arg-type]
     found.seconds = time.monotonic() - began
     return found
 

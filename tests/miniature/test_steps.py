@@ -357,7 +357,7 @@ def test_leaders_are_noted_before_a_fault_without_waiting_for_an_election(monkey
 
 def test_one_look_serves_all_roles(example: Example) -> None:
     roles = example.executor.roles
-    with roles.one_look():
+    with roles.shared_metadata():
         looked = len(example.calls("metadata"))
         for _ in range(3):
             assert roles.partition_state("anchor-0").leader == example.executor.bench.id_of(
@@ -395,7 +395,7 @@ def test_a_partition_is_leaderless_while_a_replica_runs_that_may_lead(monkeypatc
         state = msgspec.structs.replace(newest, leader=leader, isr=isr)
         monkeypatch.setattr(PartitionView, "newest_in", lambda view, answers: state)
         roles.down = {*down}
-        return roles.leaderless()
+        return roles.leaderless_partitions()
 
     assert described(1, (1, 2)) == described(2, (1, 2), "broker-1") == []
     assert described(-1, (1, 2)) == described(1, (1, 2), "broker-1") == ["anchor-0"]

@@ -12,7 +12,7 @@ from conformance.campaign.hunt.totals import Totals
 from conformance.campaign.watching import minutes_text
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.notice import what_a_user_notices
-from conformance.judging.narration import in_words
+from conformance.judging.narration import step_in_words
 from conformance.running.evidence.course import step_descriptions
 from conformance.running.evidence.report import HAPPENED, NOTICED, paragraphs, section_of
 from history.command import COMMAND, replay_command
@@ -130,7 +130,7 @@ def _replays_of(finding: HuntFinding, column: str) -> str:
 
 def _step_lines(finding: HuntFinding) -> list[str]:
     explained = step_descriptions(finding.schedule.check)
-    lines = [f"{n}. {in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
+    lines = [f"{n}. {step_in_words(step)}" for n, step in enumerate(finding.schedule.steps, start=1)]
     kinds = dict.fromkeys(str(step.get("do", "")) for step in finding.schedule.steps)
     meanings = [f"- {kind}: {explained[kind]}" for kind in kinds if kind in explained]
     title = "## The shrunk schedule" if finding.source.is_shrunk else "## The schedule, which could not be shrunk"

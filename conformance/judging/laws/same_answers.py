@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from conformance.judging.data_in_words import without_nothing, words_of_data
+from conformance.judging.data_in_words import drop_empty_parts, words_of_data
 from conformance.judging.excuses import CHANGED_MEANWHILE, SWEEP_DISTURBED
 from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
@@ -267,7 +267,7 @@ def _item_name(one: About) -> str:
 
 
 def _text(value: object) -> str:
-    return shorten(words_of_data(without_nothing(value)) or "nothing", 100)
+    return shorten(words_of_data(drop_empty_parts(value)) or "nothing", 100)
 
 
 __all__ = ["UNKNOWN", "WRONG_BROKER", "every_version_says_the_same", "together_is_as_one_by_one"]

@@ -241,7 +241,7 @@ def _spans(noted: Sequence[AnyEvent]) -> Iterator[tuple[int, int]]:
 
 def _read(history: History, timeline: Timeline, begin: int, end: int) -> SweepAtRest | None:
     events = history.events[begin + 1 : end]
-    undisturbed = not timeline.faults_standing(begin, end) and not timeline.fault_between(begin, end)
+    undisturbed = not timeline.active_faults(begin, end) and not timeline.fault_between(begin, end)
     if not undisturbed or any(isinstance(event, Call) and event.op not in SWEPT for event in events):
         return None
     answers = [about for event in events if isinstance(event, Answer) for about in _items_of(history, event)]

@@ -22,7 +22,7 @@ COORDINATOR_NOT_AVAILABLE, for example, may mean that the append timed out or lo
 NO_OFFSET = -1
 
 
-class Shown(NamedTuple):
+class ShownCommit(NamedTuple):
     """An OffsetFetch with the last commit certainly acknowledged before it, all commits that it may show, and all commits of the
     history.
 
@@ -100,7 +100,7 @@ def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
     return ""
 
 
-def _fetches_with_commits(story: PartitionStory) -> Iterator[Shown]:
+def _fetches_with_commits(story: PartitionStory) -> Iterator[ShownCommit]:
     """Pair each OffsetFetch with the commits that were certainly acknowledged before it."""
     open_commits: dict[str, list[OffsetCommitResult]] = {}
     ever: dict[str, list[OffsetCommitResult]] = {}
@@ -118,7 +118,7 @@ def _fetches_with_commits(story: PartitionStory) -> Iterator[Shown]:
             racing = [c for c in racing if c.error not in REFUSED]
             before = [c for c in ever[fetch.group] if c.error not in REFUSED]
             excuse = _excuse(story, acknowledged[-1], fetch)
-            yield Shown(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
+            yield ShownCommit(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
 
 
 def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
@@ -157,7 +157,7 @@ def _is_current(story: PartitionStory, fetch: FetchedOffset) -> bool:
             and not span.effects.every_broker
             and (span.effects.idles_processes or brokers.issuperset(span.nodes))
         )
-        for span in story.timeline.faults_standing(fetch.asked, fetch.event)
+        for span in story.timeline.active_faults(fetch.asked, fetch.event)
     )
 
 
@@ -167,7 +167,7 @@ def _is_clean(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedO
     The commit is on the coordinator that handled it and on all replicas in sync with it. It can be lost only by damage to that
     node or to the one that answers the fetch, or by an unclean election in __consumer_offsets.
     """
-    took, spans = _coordinator(story, commit), story.timeline.faults_standing(commit.asked, fetch.event)
+    took, spans = _coordinator(story, commit), story.timeline.active_faults(commit.asked, fetch.event)
     mine = (s for s in spans if s.effects.every_partition or s.partition.startswith(OFFSETS_TOPIC))
     return not any(s.effects.elects_uncleanly or _damages(s, took, fetch.node) for s in mine)
 

@@ -29,11 +29,11 @@ from conformance.judging.timeline import NEVER
 from history.due import START_TIMEOUT
 from protocol.words import say
 
-LONG_ALIVE = 15.0
+ALIVE_SECONDS = 15.0
 """Seconds for which all brokers must have been alive at the end of the wait, so that replicas had time to converge."""
-HAD_TIME = 30.0
+MIN_WAIT = 30.0
 """The minimum duration of the wait for agreement, in seconds: the general bound. Rigs wait for one session timeout longer."""
-LATELY = 5.0
+RECENT_SECONDS = 5.0
 """Seconds before the end of the wait in which each broker must have answered."""
 
 
@@ -67,12 +67,12 @@ class FinalState(msgspec.Struct, frozen=True):
         return led and node in known and not self.differs(node)
 
 
-def end_of(story: PartitionStory) -> FinalState | None:
+def final_state(story: PartitionStory) -> FinalState | None:
     """Return the final state of a partition; None if the example never ended its wait for agreement, or if replicas may differ by
     compaction or corruption."""
     timeline, damage = story.timeline, story.derive(ReplicaDamage)
     since = _end_of_wait(story)
-    if since < 0 or differs_by(story) is not None:
+    if since < 0 or permitted_difference(story) is not None:
         return None
     replicas = story.derive(Replicas)
     last = {read.node: read for read in story.full_reads if read.asked > since and replicas.is_replica(read.node)}
@@ -82,9 +82,9 @@ def end_of(story: PartitionStory) -> FinalState | None:
     look = next((seen for seen in reversed(story.metadata) if seen.asked > since), None)
     held_since = (held for held in story.on_disk if held.event > since and replicas.is_replica(held.node))
     disk = tuple({held.node: held for held in held_since}.values())
-    certain, watched = timeline.rest >= 0 or _had_time_to_agree(story), timeline.saw_the_wait
+    certain, watched = timeline.rest >= 0 or _had_time_to_agree(story), timeline.watched_the_wait
     return FinalState(
-        since, certain and watched, watched or not certain, look, leader, others, disk, damage.agree_below(since)
+        since, certain and watched, watched or not certain, look, leader, others, disk, damage.comparable_below(since)
     )
 
 
@@ -93,7 +93,7 @@ def _end_of_wait(story: PartitionStory) -> int:
     return story.timeline.rest if story.timeline.rest >= 0 else story.timeline.disagreed
 
 
-def differs_by(story: PartitionStory) -> Evidence | None:
+def permitted_difference(story: PartitionStory) -> Evidence | None:
     """Return the evidence by which replicas may differ at the end; None if they must not, or if there is no end."""
     since = _end_of_wait(story)
     if since >= 0 and may_be_compacted(story, since):
@@ -102,7 +102,7 @@ def differs_by(story: PartitionStory) -> Evidence | None:
 
 
 def _had_time_to_agree(story: PartitionStory) -> bool:
-    """True if all brokers answered until the end, listed one another as alive for `LONG_ALIVE`, and no fault was active.
+    """True if all brokers answered until the end, listed one another as alive for `ALIVE_SECONDS`, and no fault was active.
 
     A fault counts as over once it is undone; it counts as healed only when the ISR is complete, which is in question here. A
     broker that should be up by now but is not listed as alive had the time too.
@@ -115,14 +115,14 @@ def _had_time_to_agree(story: PartitionStory) -> bool:
         at = timeline.time(seen.event)
         if timeline.healed < seen.event < timeline.disagreed:
             missing = (
-                {timeline.names[id] for id in timeline.brokers - {*seen.unfenced}} if end - at < LONG_ALIVE else ()
+                {timeline.names[id] for id in timeline.brokers - {*seen.unfenced}} if end - at < ALIVE_SECONDS else ()
             )
-            if any(timeline.up_for(node, seen.event) < START_TIMEOUT for node in missing):
+            if any(timeline.fault_free_seconds(node, seen.event) < START_TIMEOUT for node in missing):
                 return False
             alive[seen.node] = at
-    waited = end - timeline.time(timeline.healed) >= HAD_TIME
+    waited = end - timeline.time(timeline.healed) >= MIN_WAIT
     names = {timeline.names[id] for id in timeline.brokers}
-    return waited and all(end - alive.get(name, 0.0) < LATELY for name in names)
+    return waited and all(end - alive.get(name, 0.0) < RECENT_SECONDS for name in names)
 
 
 def _log_end_difference(leader: FetchResult, other: FetchResult) -> str:
@@ -150,9 +150,9 @@ def _differs(one: FetchResult, other: FetchResult, below: float) -> str:
 @log_judge("KIP101-INV-18", "metadata", "full_reads", "on_disk")
 def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
     """Once faults are healed and writes have ended, all replicas reach the same log and leader epochs, and all are in the ISR."""
-    end = end_of(story)
+    end = final_state(story)
     if end is None:
-        yield from [Excuse(left_out, "logs")] if (left_out := differs_by(story)) is not None else []
+        yield from [Excuse(left_out, "logs")] if (left_out := permitted_difference(story)) is not None else []
         return
     for claim in (*_in_sync(story, end), *_logs(end), *_compare_disks(story, end)):
         # After all had agreed, a later look may see a broker fenced that had no time to send its heartbeat.
@@ -181,7 +181,7 @@ def _all_lost_directories(story: PartitionStory, look: PartitionAtBroker) -> boo
     """
     described = story.derive(EpochRegistrations).of_epoch(look.epoch)
     named = {*described.members, *described.last_known} if described is not None else {*look.isr}
-    return story.derive(ReplicaDamage).all_hit(
+    return story.derive(ReplicaDamage).hit_all(
         named or {*look.replicas}, look.event, lambda effects: effects.loses_log_dir
     )
 
@@ -252,7 +252,7 @@ def _entries(held: ReplicaOnDisk, low: int) -> dict[int, int | None]:
 def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
     """A replica that was fenced, or that went on leading with uncommitted records of its own, converges to the common log and
     rejoins the ISR by itself."""
-    end = end_of(story)
+    end = final_state(story)
     if end is None or end.look is None or end.leader is None:
         return
     missed, replicas = _replicas_missing_epochs(story), story.derive(Replicas)

@@ -26,7 +26,7 @@ class ReplicaDamage:
         """Return the faults with these effects."""
         return [span for span in self.faults if does(span.effects)]
 
-    def all_hit(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
+    def hit_all(self, ids: Iterable[int], by: int, does: Callable[[Effects], bool]) -> bool:
         """True if faults with these effects hit each of the brokers before the event, and none of them has rejoined the ISR."""
         names = {self._story.timeline.names.get(id, "") for id in ids}
         hits = (
@@ -88,13 +88,13 @@ class ReplicaDamage:
         return any("log-bytes" in span.effects.disk and span.nodes and span.began < event for span in self.faults)
 
     @cached_property
-    def appends_from(self) -> float:
+    def appended_since(self) -> float:
         """The event after which faults may have appended records that no request in the history sent; infinite if none did."""
         return min((span.began for span in self.faults_with(lambda effects: effects.appends)), default=inf)
 
     # --- leader epoch caches
 
-    def agree_below(self, event: int, *nodes: str) -> float:
+    def comparable_below(self, event: int, *nodes: str) -> float:
         """Return the offset below which logs must agree by an event; infinite if every replica has its leader epochs.
 
         A replica that lost leader-epoch-checkpoint truncates to its high watermark. Its suffix above that may differ until the
@@ -113,7 +113,7 @@ class ReplicaDamage:
         id = self._story.timeline.ids.get(node, -1)
         return any(seen.leader == id and seen.event > span.began for seen in self._story.metadata)
 
-    def checkpointed_mark(self, node: str, event: int) -> int:
+    def checkpointed_high_watermark(self, node: str, event: int) -> int:
         """Return a high watermark that the node had certainly checkpointed by an event; 0 without one."""
         if any(node in span.nodes and span.began <= event for span in self.faults_with(_loses_watermarks)):
             return 0

@@ -19,7 +19,7 @@ from conformance.judging.facts.log import (
     ProduceResult,
 )
 from conformance.judging.judge import Claim, Excuse, Finding
-from conformance.judging.log.convergence import FinalState, differs_by, end_of
+from conformance.judging.log.convergence import FinalState, final_state, permitted_difference
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -60,8 +60,8 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
             yield Excuse(DELETION_TIMED_OUT, "low-watermark")
     yield from _starts_beyond_requests(story, starts)
     yield from _deleted_records_return(story)
-    end = end_of(story)
-    left_out = differs_by(story) if end is None else NOT_AT_REST if not end.certain else None
+    end = final_state(story)
+    left_out = permitted_difference(story) if end is None else NOT_AT_REST if not end.certain else None
     if story.deletions and left_out is not None:
         yield Excuse(left_out, "log-start")
     if end is not None and story.timeline.rest >= 0:
@@ -160,7 +160,7 @@ def _nodes_reached(story: PartitionStory, trim: DeleteRecordsResult) -> Iterator
         yield trim.node
     if before is None or after is None:
         return
-    spans = story.timeline.faults_standing(before.asked, after.event)
+    spans = story.timeline.active_faults(before.asked, after.event)
     for id, node in story.timeline.names.items():
         spared = all(span.effects.idles_processes and node not in span.nodes for span in spans)
         if (

@@ -9,7 +9,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import ELECTIONS, PermittedLosses
-from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
+from conformance.judging.log.records import acknowledgement_moment, describe_loss, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
 from conformance.judging.log.story import PartitionStory
@@ -99,11 +99,11 @@ def _fate_of_record(
     story: PartitionStory, write: ProduceResult, reads: Sequence[FetchResult]
 ) -> tuple[int, int] | Finding | Excuse | None:
     """Return a finding if the record was lost, or the events of the write and of the last read that shows it; else None."""
-    acknowledged, starts = moment_of(story, write), story.derive(LogStarts)
+    acknowledged, starts = acknowledgement_moment(story, write), story.derive(LogStarts)
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     lasted: tuple[int, int] | None = None
     for read in (read for read in reads if read.cur >= acknowledged[0]):
-        if trouble := loss_in(
+        if trouble := describe_loss(
             read,
             write,
             offsets_shown_by(read, starts.highest_explained(read.event)),

@@ -94,7 +94,7 @@ class _Waiting:
         Faults that only froze nodes or failed a log directory, and were undone before, do not count."""
         timeline = self.story.timeline
         names = {timeline.names.get(id, "") for id in able} | {self.since.node, seen.node, *timeline.controller_names}
-        spans = timeline.faults_standing(self.since.event, seen.event)
+        spans = timeline.active_faults(self.since.event, seen.event)
         concerned = (span for span in spans if span.concerns(names, timeline.broker_names))
         return all(
             (span.effects.idles_processes or span.effects.fails_directory) and span.taken_back < self.since.event
@@ -121,7 +121,7 @@ def _electable_replicas(
 def _clean_case(story: PartitionStory, seen: PartitionAtBroker, ids: set[int]) -> str:
     if not seen.isr:
         return "eligible"
-    replaced = story.derive(ReplicaDamage).all_hit(ids, seen.event, lambda effects: effects.loses_log_dir)
+    replaced = story.derive(ReplicaDamage).hit_all(ids, seen.event, lambda effects: effects.loses_log_dir)
     return "disk-replaced" if replaced else "clean"
 
 
@@ -198,7 +198,7 @@ def election_case(story: PartitionStory, electable: frozenset[int] | None, event
     """Return the case of GEN-09, from the replicas that may lead (as in `EpochRegistration`), faults and settings."""
     if electable == frozenset():
         return "last-known"
-    if story.derive(ReplicaDamage).all_hit(electable or (), event, lambda effects: effects.damages_log):
+    if story.derive(ReplicaDamage).hit_all(electable or (), event, lambda effects: effects.damages_log):
         return "disk-lost"
     setting = story.derive(unclean_election).in_force(event)
     return "explicitly-off" if setting is not None and (setting.text, setting.owner) == ("false", "topic") else "silent"
@@ -212,7 +212,7 @@ def _may_lead(story: PartitionStory, before: EpochRegistration, elected: int) ->
 
 
 def _permits(story: PartitionStory, before: EpochRegistration) -> Evidence | None:
-    return story.derive(PermittedLosses).election_between((before.epoch, NEVER), (before.epoch + 1, NEVER))
+    return story.derive(PermittedLosses).permission_to_elect((before.epoch, NEVER), (before.epoch + 1, NEVER))
 
 
 def _election_in_words(before: EpochRegistration, elected: int) -> str:

@@ -191,7 +191,7 @@ def _lookups(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[Claim]:
         if end.asked_epoch < 0 or not leadership.is_from_leader(end):
             continue
         own = own_logs.log_of_responder(end)
-        last = own.last_of(end.asked_epoch) if own is not None else None
+        last = own.last_of_epoch(end.asked_epoch) if own is not None else None
         if last is not None and (left_out := damage.damage_at(end.node, end.event)) is not None:
             yield Excuse(left_out, "lookup")
         elif last is not None:
@@ -245,13 +245,13 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
 def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
     """Return the part of the log that shows the divergence, in words; empty if there is none or it is unknown (catalogue, section
     M)."""
-    later = own.after_epoch(read.last)
+    later = own.first_after_epoch(read.last)
     if later is not None and max(later.base, read.log_start) < read.fetch_offset:
         return f"a later epoch below: {later}"
     before = own.batch_at(read.fetch_offset - 1)
     if before is None or read.fetch_offset <= read.log_start:
         return ""
-    is_unknown = before.epoch < read.last < read.cur and own.last_of(read.last) is None
+    is_unknown = before.epoch < read.last < read.cur and own.last_of_epoch(read.last) is None
     leads = story.derive(Leadership).is_from_leader(read)
     return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
 

@@ -12,7 +12,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.leadership import Leadership
-from conformance.judging.log.responding_replica import Life
+from conformance.judging.log.responding_replica import IncarnationAtEpoch
 from conformance.judging.log.settings import possible_min_isr
 from conformance.judging.log.story import PartitionStory, log_judge
 from history.due import SHARE
@@ -220,7 +220,7 @@ class _Looks:
         A leader learns of an alteration a moment later, or perhaps not at all while a fault is active on it.
         """
         timeline = self.story.timeline
-        hit = any(node in span.nodes for span in timeline.faults_standing(asked, event))
+        hit = any(node in span.nodes for span in timeline.active_faults(asked, event))
         return possible_min_isr(self.story, -1 if hit else timeline.earlier(asked, CALM), event)
 
     def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
@@ -261,7 +261,7 @@ class _Looks:
         timeline = self.story.timeline
         began = timeline.time(first)
         lately = any(one.event < second and began - timeline.time(one.event) < CALM for one in timeline.faults)
-        idle = all(span.effects.idles_processes for span in timeline.faults_standing(first, second))
+        idle = all(span.effects.idles_processes for span in timeline.active_faults(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
     def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
@@ -316,7 +316,7 @@ def _judge_write(
 
 def _watermark(looks: _Looks) -> Iterator[Claim]:
     story = looks.story
-    last: dict[Life, FetchResult] = {}
+    last: dict[IncarnationAtEpoch, FetchResult] = {}
     for read in story.derive(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         one = last.get(key)

@@ -10,7 +10,7 @@ from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.producer_state import may_be_forgotten
-from conformance.judging.log.records import moment_of
+from conformance.judging.log.records import acknowledgement_moment
 from conformance.judging.log.story import PartitionStory, log_judge
 from protocol.codes import Error
 
@@ -59,7 +59,7 @@ def fetches_by_a_former_id_are_refused(story: PartitionStory) -> Iterator[Findin
 def _judge_copy(story: PartitionStory, original: ProduceResult, copy: ProduceResult) -> Claim:
     """Judge a repeated request. It may be answered with the original's offset, or with an error."""
     appended = copy.error == NONE and copy.offset != original.offset
-    since = moment_of(story, original)
+    since = acknowledgement_moment(story, original)
     if appended and (excuse := may_be_forgotten(story, original.offset, since, copy)):
         return Excuse(excuse, "produce")
     shown = (

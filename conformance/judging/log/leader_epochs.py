@@ -17,7 +17,7 @@ from conformance.judging.facts.log import (
 )
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.known_epochs import KnownEpochs, Served, ServingLeader
+from conformance.judging.log.known_epochs import KnownEpochs, ServedRequest, ServingLeader
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
@@ -137,8 +137,8 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
             shown = f"{refusal.node} was past epoch {floor.cur}, then knew none from {refusal.cur} on"
             by = (floor.event, refusal.event)
             yield Finding(refusal.cur > floor.cur + 1, "fence", by, shown, "epoch-regression")
-        elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and not knowledge.proof_at(refusal, refusal.cur):
-            served = knowledge.proof_at(refusal, 0)
+        elif refusal.error == Error.UNKNOWN_LEADER_EPOCH and not knowledge.event_at_epoch(refusal, refusal.cur):
+            served = knowledge.event_at_epoch(refusal, 0)
             yield from [Finding(True, "fence", (served, refusal.event))] if served else []
 
 
@@ -279,7 +279,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if newest <= read.cur:
             yield from [Finding(True, case, (read.event,))] if _leader_has_moved(story, read) else []
-        elif knowledge.proof_past(read) or knowledge.serves_later(read):
+        elif knowledge.event_past_epoch(read) or knowledge.event_serving_later(read):
             shown = f"{read.node} answered a fetch at epoch {read.cur} with records of epoch {newest}"
             yield Finding(False, case, (read.event,), shown, "fence-leak")
         else:
@@ -326,7 +326,7 @@ def former_leaders_commit_nothing(story: PartitionStory) -> Iterator[Claim]:
 
 def _why_passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence | None:
     """Return the unclean election that may have left the former leader alone in its ISR."""
-    return story.derive(PermittedLosses).election_between((acting.stale, NEVER), (acting.cur, NEVER))
+    return story.derive(PermittedLosses).permission_to_elect((acting.stale, NEVER), (acting.cur, NEVER))
 
 
 def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
@@ -356,7 +356,7 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
         if isinstance(answer, ProduceResult):
             if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
                 bounds.setdefault(key, (answer.event, answer.offset))
-        elif answer.cur == acting.stale and not knowledge.proof_past(answer):
+        elif answer.cur == acting.stale and not knowledge.event_past_epoch(answer):
             bound, passed_over = bounds.get(key), _why_passed_over(story, acting)
             if bound is not None and passed_over is not None:
                 yield from [Excuse(passed_over, "watermark")] if answer.high_watermark > bound[1] else []
@@ -406,7 +406,9 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
         return
     leadership = story.derive(Leadership)
     newest = leadership.newest_epoch_before(NEVER)
-    answers: list[Served | ErrorResponse] = [one for one in story.derive(KnownEpochs).answers if one.op == "fetch"]
+    answers: list[ServedRequest | ErrorResponse] = [
+        one for one in story.derive(KnownEpochs).answers if one.op == "fetch"
+    ]
     answers += [one for one in story.errors if one.op == "fetch" and one.error == Error.UNKNOWN_LEADER_EPOCH]
     for one in answers:
         if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
@@ -415,7 +417,7 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
             yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
 
 
-def _case(story: PartitionStory, op: str, answer: Served | ErrorResponse) -> str:
+def _case(story: PartitionStory, op: str, answer: ServedRequest | ErrorResponse) -> str:
     if op == "fetch":
         return "consumer" if story.derive(Leadership).is_from_leader(answer) else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
@@ -443,9 +445,9 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
     that epoch afterwards, or if neither it nor any other broker names a later one.
     """
     if refusal.error == Error.UNKNOWN_LEADER_EPOCH:
-        return knowledge.proof_at(refusal, refusal.cur)
+        return knowledge.event_at_epoch(refusal, refusal.cur)
     if refusal.error == Error.FENCED_LEADER_EPOCH:
-        proof = knowledge.still_at(refusal)
+        proof = knowledge.event_still_at_epoch(refusal)
         return proof if story.derive(Leadership).newest_epoch_before(proof) <= refusal.cur else 0
     return 0
 
@@ -453,10 +455,10 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
 def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
     """Judge answers to requests with an epoch that the same broker incarnation had passed before."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
-    answers: list[Served | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
+    answers: list[ServedRequest | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
-        if one.replica_id >= 0 or not (proof := knowledge.proof_past(one)):
+        if one.replica_id >= 0 or not (proof := knowledge.event_past_epoch(one)):
             continue
         case = "consumer" if op == "fetch" else "older"
         if not replicas.was_always_replica(one.node, one.event):

@@ -29,7 +29,7 @@ def next_change_of_leader(leaders: Mapping[int, Any], known: int) -> int | None:
 
 def may_lag(story: PartitionStory, seen: PartitionAtBroker) -> bool:
     """True if the broker did nothing, or was cut off from the controllers, until shortly before this answer."""
-    spans = story.timeline.faults_standing(story.timeline.earlier(seen.event, CONVERGENCE_TIMEOUT), seen.event)
+    spans = story.timeline.active_faults(story.timeline.earlier(seen.event, CONVERGENCE_TIMEOUT), seen.event)
     away = (span for span in spans if span.effects.idles_processes or span.effects.cut_off)
     return any(seen.node in span.nodes or span.effects.every_broker for span in away)
 

@@ -21,7 +21,7 @@ def log_start_moves_for_a_reason(story: PartitionStory) -> Iterator[Claim]:
             shown = f"{trim.node} answered the low watermark {trim.low_watermark} to DeleteRecords up to {trim.offset}"
             held = max(0, trim.offset) <= trim.low_watermark <= high
             yield Finding(held, "low-watermark", (trim.event,), f"{shown}, and all requests so far explain {high}")
-        elif trim.error == NONE and trim.low_watermark > starts.asked_for(trim.event):
+        elif trim.error == NONE and trim.low_watermark > starts.highest_requested(trim.event):
             yield Excuse(starts.excuse(trim.event), "low-watermark")
     last: dict[str, FetchResult] = {}
     for read in story.reads:
@@ -41,7 +41,7 @@ def _judge_move(
     shown = f"{read.node} starts at {read.log_start}, which no DeleteRecords explains beyond {bound}"
     if bound < inf:
         yield Finding(read.log_start <= bound, _case(story, read), (read.event,), shown, "deleted-too-much")
-    elif read.log_start > starts.asked_for(read.event):
+    elif read.log_start > starts.highest_requested(read.event):
         yield Excuse(starts.excuse(read.event), _case(story, read))
     for retention in story.derive(LogStarts).retentions_before(read.event):
         shown = f"{read.node} starts at {read.log_start}, above its high watermark {read.high_watermark}"

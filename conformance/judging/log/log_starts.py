@@ -57,11 +57,11 @@ class LogStarts:
     def highest_explained(self, event: int) -> float:
         """Return the highest log start that the history before an event explains; infinite without a bound."""
         if event <= self._unbounded_from:
-            return self.asked_for(event)
+            return self.highest_requested(event)
         again = self._first_bound_after_retention
-        return max(self.asked_for(event), again.offset) if again is not None and event > again.event else inf
+        return max(self.highest_requested(event), again.offset) if again is not None and event > again.event else inf
 
-    def asked_for(self, event: int) -> float:
+    def highest_requested(self, event: int) -> float:
         """Return the highest log start that requests before an event explain."""
         place = bisect_left(self._events, event)
         return self._bounds[place - 1] if place else self._before
@@ -122,7 +122,7 @@ class LogStarts:
 
     def _is_undisturbed(self, event: int) -> bool:
         """True if, before an event, nothing shortened a log, moved its start or kept a broker from learning settings."""
-        unclean = self._story.unclean_elections or self._story.derive(unclean_election).was_ever("true")
+        unclean = self._story.unclean_elections or self._story.derive(unclean_election).ever_had("true")
         return not (unclean or any(span.began < event for span in self._story.timeline.spans) or self._moves)
 
     @cached_property

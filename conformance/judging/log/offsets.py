@@ -22,7 +22,7 @@ from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.responding_replica import Life, ReplicaLog, ReplicaLogs
+from conformance.judging.log.responding_replica import IncarnationAtEpoch, ReplicaLog, ReplicaLogs
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
@@ -33,8 +33,8 @@ from conformance.judging.timeline import NEVER
 @log_judge("KIP101-INV-08", "reads")
 def high_watermark_never_falls_on_a_leader(story: PartitionStory) -> Iterator[Finding]:
     """Neither high watermark nor log start falls within one incarnation and epoch of a leader, whatever happens to others."""
-    marks: dict[Life, list[FetchResult]] = {}
-    starts: dict[Life, list[FetchResult]] = {}
+    marks: dict[IncarnationAtEpoch, list[FetchResult]] = {}
+    starts: dict[IncarnationAtEpoch, list[FetchResult]] = {}
     for read in story.derive(Leadership).leader_reads:
         key = (read.node, read.cur, read.incarnation)
         if (last := _highest_answer_before(read, marks.setdefault(key, []))) is not None:
@@ -247,10 +247,10 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         yield from (Excuse(left_out, "restarted" if restarted else "running") for _ in ends)
         return
     begins = _cache_begin(story, leader, ends, restarted)
-    entries = entries_of(leader, begins)
+    entries = leader_cache_entries(leader, begins)
     cases = ["restarted" if restarted else "running", *(["trimmed"] if begins > 0 else [])]
     for end in ends:
-        expected = end_of(end.asked_epoch, entries, leader.log_end)
+        expected = epoch_end(end.asked_epoch, entries, leader.log_end)
         shown = (
             ""
             if (end.epoch, end.end) == expected
@@ -261,7 +261,7 @@ def epoch_end_offsets_match_the_log(story: PartitionStory) -> Iterator[Claim]:
             yield Finding((end.epoch, end.end) == expected, case, (end.event, leader.event), shown)
 
 
-def entries_of(leader: FetchResult, begins: int) -> Entries:
+def leader_cache_entries(leader: FetchResult, begins: int) -> Entries:
     """Return the leader epoch cache of a leader with this log, which begins at or above the log start.
 
     It has an entry where the leader's own epoch began, even without records. An older epoch without records has none: the next
@@ -275,7 +275,7 @@ def entries_of(leader: FetchResult, begins: int) -> Entries:
     return sorted(first.items())
 
 
-def end_of(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
+def epoch_end(epoch: int, entries: Entries, log_end: int) -> tuple[int, int]:
     """Return the epoch end offset at a leader with these entries (catalogue, section M)."""
     if epoch == -1 or not entries or epoch > entries[-1][0]:
         return (-1, -1)

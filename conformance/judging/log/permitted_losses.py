@@ -31,7 +31,7 @@ from conformance.judging.timeline import NEVER, FaultSpan
 Moment = tuple[int, int]
 """A leader epoch, and the number of an event in it."""
 
-BEFORE_ALL = -1
+EPOCH_BEGIN = -1
 """The placeholder for the beginning of an epoch, instead of an event."""
 EPOCHS_OF_A_RESTART = 2
 """The number of epochs in a restart: the last ISR member is fenced, which leaves no leader, and is then elected again."""
@@ -75,7 +75,7 @@ class PermittedLosses:
     def _may_be_any(self) -> bool:
         story = self.story
         leaderless = any(seen.leader < 0 and not seen.isr for seen in story.first_metadata)
-        return leaderless or bool(story.unclean_elections or story.timeline.spans) or self._setting.was_ever("true")
+        return leaderless or bool(story.unclean_elections or story.timeline.spans) or self._setting.ever_had("true")
 
     def between(
         self,
@@ -92,7 +92,7 @@ class PermittedLosses:
         chosen = (loss for loss in losses if among is None or loss.by in among)
         return next((loss.by for loss in chosen if self._was_on_at_most(loss.disks, first, second)), None)
 
-    def election_between(self, first: Moment, second: Moment) -> Evidence | None:
+    def permission_to_elect(self, first: Moment, second: Moment) -> Evidence | None:
         """Return the permission to elect a replica that need not have all records; None without one."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
 
@@ -153,7 +153,7 @@ class PermittedLosses:
         since, if the outcome is unknown; or as described while there was no leader, when no ISR grows."""
         epoch, _ = loss.at
         before = self.story.derive(EpochRegistrations).last_before(epoch)
-        if elected_the_former(self.story, election, epoch):
+        if elected_former_leader(self.story, election, epoch):
             return True
         if before is None or not _may_lead(self.story, epoch, before):
             return False
@@ -210,7 +210,7 @@ class PermittedLosses:
         if leader is None or leader in nodes:
             yield PermittedLoss(self._moment(event), DISKS_OF_MIN_ISR_LOST, above, disks)
         if leader not in nodes and (later := self._epoch_after_unseen_leader(event, known)) is not None:
-            yield PermittedLoss((later, BEFORE_ALL), DISKS_OF_MIN_ISR_LOST, above, disks)
+            yield PermittedLoss((later, EPOCH_BEGIN), DISKS_OF_MIN_ISR_LOST, above, disks)
 
     def _epoch_after_unseen_leader(self, event: int, known: int) -> int | None:
         """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut off
@@ -228,7 +228,7 @@ class PermittedLosses:
 
     def _may_have_unseen_leader(self, leader: str, event: int, known: int, later: int) -> bool:
         """True if epochs between two others were never described, while a fault was active on the leader of the first."""
-        spans = self.story.timeline.faults_standing(event, self._leadership.first_named(later))
+        spans = self.story.timeline.active_faults(event, self._leadership.first_named(later))
         hit = any(leader in span.nodes and (span.effects.cut_off or span.effects.process != "runs") for span in spans)
         return hit and not all(self._leadership.is_named(one) for one in range(known + 1, later))
 
@@ -307,7 +307,7 @@ class PermittedLosses:
         known = leadership.newest_epoch_before(span.began)
         later = sorted(one for one in leadership.leaders if one > known and leadership.first_named(one) < span.ended)
         led = next((n for n, epoch in enumerate(later) if leadership.leaders[epoch] in span.nodes), len(later))
-        above = min((self._damage.checkpointed_mark(node, span.began) for node in span.nodes), default=0)
+        above = min((self._damage.checkpointed_high_watermark(node, span.began) for node in span.nodes), default=0)
         for epoch in later[led:]:
             yield _at_begin(epoch, EPOCH_FILE_LOST_BY_FAULT, above)
 
@@ -315,7 +315,7 @@ class PermittedLosses:
         return self._leadership.newest_epoch_before(event), event
 
 
-def elected_the_former(story: PartitionStory, election: UncleanElectionResult, epoch: int) -> bool:
+def elected_former_leader(story: PartitionStory, election: UncleanElectionResult, epoch: int) -> bool:
     """True if a granted request made the former leader lead again: a broker named it since for an epoch below this one, the first
     to be led by another, and no epoch before that may have had another leader."""
     leadership = story.derive(Leadership)
@@ -327,7 +327,7 @@ def elected_the_former(story: PartitionStory, election: UncleanElectionResult, e
 
 
 def _at_begin(epoch: int, by: Evidence, above: float = 0) -> PermittedLoss:
-    return PermittedLoss((epoch, BEFORE_ALL), by, above)
+    return PermittedLoss((epoch, EPOCH_BEGIN), by, above)
 
 
 def _may_lead(story: PartitionStory, epoch: int, before: EpochRegistration) -> bool:

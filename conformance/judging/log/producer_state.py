@@ -6,7 +6,7 @@ from conformance.judging.facts.log import FetchResult, ReplicaBatch
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
-from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment, PermittedLosses
+from conformance.judging.log.permitted_losses import EPOCH_BEGIN, Moment, PermittedLosses
 from conformance.judging.log.story import PartitionStory
 
 
@@ -43,7 +43,7 @@ def forgotten_between(
     markers = (one for one in read.batches if one.marker is not None and one.producer_id == first.producer_id)
     in_transaction = first.transactional and not any(first.base < one.base < second.base for one in markers)
     leader = story.derive(Leadership).leaders.get(second.epoch, "")
-    since = first.epoch, BEFORE_ALL
+    since = first.epoch, EPOCH_BEGIN
     return may_be_forgotten(story, first.base, since, read, leader=leader, in_transaction=in_transaction)
 
 

@@ -17,7 +17,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.in_sync_replicas import AT_ONCE
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
-from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
+from conformance.judging.log.records import acknowledgement_moment, describe_loss, offsets_shown_by
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import NEVER
@@ -51,7 +51,7 @@ def reassignment_keeps_enough_copies(story: PartitionStory) -> Iterator[Claim]:
 # --- completed
 
 
-class Completed(NamedTuple):
+class CompletedReassignment(NamedTuple):
     """A reassignment that one broker described as completed: its request, the added replicas, and the answers before and
     after."""
 
@@ -62,7 +62,7 @@ class Completed(NamedTuple):
     seen: PartitionAtBroker
 
 
-def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[Completed]:
+def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult]) -> Iterator[CompletedReassignment]:
     """Yield the changes after which the replicas are as requested, and some replicas have left."""
     pairs = (pair for view in story.metadata_by_incarnation.values() for pair in pairwise(view)) if asked else ()
     for before, seen in pairs:
@@ -73,7 +73,7 @@ def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult
         added = [_added_targets(story, asked, one) for one in meant]
         if meant and (new := frozenset.intersection(*added)):
             left = frozenset(before.replicas) - now
-            yield Completed(meant[-1], new, _case(story, asked, meant[-1], new, left, seen), before, seen)
+            yield CompletedReassignment(meant[-1], new, _case(story, asked, meant[-1], new, left, seen), before, seen)
 
 
 def _added_targets(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
@@ -105,7 +105,7 @@ def _case(
     seen: PartitionAtBroker,
 ) -> str:
     """Return the case, from the faults that were active between the request and its visible completion."""
-    hit = {node for span in story.timeline.faults_standing(request.asked, seen.event) for node in span.nodes}
+    hit = {node for span in story.timeline.active_faults(request.asked, seen.event) for node in span.nodes}
     if hit & _names(story, added):
         return "target-down"
     if hit & _names(story, left):
@@ -118,7 +118,7 @@ def _names(story: PartitionStory, ids: Replicas) -> set[str]:
     return {story.timeline.names.get(id, "") for id in ids}
 
 
-def _in_sync(story: PartitionStory, change: Completed) -> Finding | None:
+def _in_sync(story: PartitionStory, change: CompletedReassignment) -> Finding | None:
     """Judge that every added replica was in the ISR when others left; None if one may have joined and left the ISR unseen."""
     before, seen = change.before, change.seen
     missing = change.added - {*seen.isr}
@@ -143,7 +143,7 @@ def _stayed_outside_isr(story: PartitionStory, id: int, before: PartitionAtBroke
 # --- what was acknowledged
 
 
-def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
+def _held_by_all(story: PartitionStory, change: CompletedReassignment) -> Iterator[Claim]:
     """Judge that the first full read of each added replica has the records acknowledged before, while it stays a replica."""
     damage = story.derive(ReplicaDamage)
     end = _next_move(story, change)
@@ -155,7 +155,7 @@ def _held_by_all(story: PartitionStory, change: Completed) -> Iterator[Claim]:
             yield from [Excuse(left_out, change.case)] if left_out is not None else _holds(story, change, read)
 
 
-def _next_move(story: PartitionStory, change: Completed) -> float:
+def _next_move(story: PartitionStory, change: CompletedReassignment) -> float:
     """Return the event after which replicas may move again; NEVER without one."""
     later = [one.asked for one in story.reassignments if one.asked > change.request.asked and not one.is_refused]
     moved = [
@@ -170,15 +170,15 @@ def _moves_replicas(effects: Effects) -> bool:
     return effects.moves_replicas
 
 
-def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Iterator[Claim]:
+def _holds(story: PartitionStory, change: CompletedReassignment, read: FetchResult) -> Iterator[Claim]:
     shown, kept_as = (
         offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event)),
         dict[tuple[int, int], ReplicaBatch](),
     )
     writes = [write for write in story.produced if write.is_committed and write.values and _was_before(change, write)]
     for write in writes:
-        if trouble := loss_in(read, write, shown, may_be_compacted(story, read.event), kept_as):
-            since = moment_of(story, write)
+        if trouble := describe_loss(read, write, shown, may_be_compacted(story, read.event), kept_as):
+            since = acknowledgement_moment(story, write)
             permission = story.derive(PermittedLosses).between(since, (read.cur, read.event), offset=write.last_offset)
             by = (write.event, change.seen.event, read.event)
             lost = Finding(False, change.case, by, f"{trouble}, after it had been added", "lost-write")
@@ -188,7 +188,7 @@ def _holds(story: PartitionStory, change: Completed, read: FetchResult) -> Itera
         yield Finding(True, change.case, (writes[-1].event, change.seen.event, read.event))
 
 
-def _was_before(change: Completed, write: ProduceResult) -> bool:
+def _was_before(change: CompletedReassignment, write: ProduceResult) -> bool:
     """True if the write was acknowledged before the request, or by a leader that described the former replicas even
     afterwards."""
     leader = write.node == change.before.node and write.incarnation == change.before.incarnation

@@ -84,7 +84,7 @@ def prefixes_agree(story: PartitionStory) -> Iterator[Claim]:
             continue
         low, high = (
             max(one.log_start, other.log_start),
-            min(shared, damage.agree_below(other.event, one.node, other.node) - 1),
+            min(shared, damage.comparable_below(other.event, one.node, other.node) - 1),
         )
         mine, theirs = (_batches_between(_intact_batches(story, read), low, high) for read in (one, other))
         if mine == theirs and high < shared:
@@ -170,7 +170,7 @@ def followers_keep_leader_epochs_and_bytes(story: PartitionStory) -> Iterator[Cl
                 yield Excuse(COMPACTED, "replicated")
                 continue
             low = max(one.log_start, other.log_start)
-            high = story.derive(ReplicaDamage).agree_below(story.timeline.rest, one.node, other.node)
+            high = story.derive(ReplicaDamage).comparable_below(story.timeline.rest, one.node, other.node)
             mine, theirs = (_contents_between(low, high, held) for held in (one, other))
             if mine == theirs and high < inf and _contents_between(low, inf, one) != _contents_between(low, inf, other):
                 yield Excuse(EPOCHS_LOST, "replicated")
@@ -198,7 +198,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     ends = [*accumulate(ends, lambda one, two: (two[0], max(one[1], two[1])))]
     starts = story.derive(LogStarts)
     lost: set[tuple[int, str]] = set()
-    kept_at = {write.event: moment_of(story, write) for write, _ in acknowledged.writes}
+    kept_at = {write.event: acknowledgement_moment(story, write) for write, _ in acknowledged.writes}
     kept_as: dict[tuple[int, int], ReplicaBatch] = {}
     for read in (read for read in story.derive(Leadership).leader_reads if read.full or read.by_consumer):
         case, kept, shown = (
@@ -214,7 +214,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
             if write.event >= read.asked or epoch > read.cur or (write.event, case) in lost:
                 continue
             now = (read.cur, read.event)
-            if trouble := loss_in(read, write, shown, is_compacted, kept_as):
+            if trouble := describe_loss(read, write, shown, is_compacted, kept_as):
                 lost.add((write.event, case))
                 by = (write.event, read.event)
                 if (permission := permitted.between(kept_at[write.event], now, offset=write.last_offset)) is None:
@@ -272,7 +272,7 @@ def _epoch_of(story: PartitionStory, write: ProduceResult) -> int:
     return min((epoch for epoch in leadership.epochs_of(write.node) if epoch >= named), default=named)
 
 
-def moment_of(story: PartitionStory, write: ProduceResult) -> Moment:
+def acknowledgement_moment(story: PartitionStory, write: ProduceResult) -> Moment:
     """Return the earliest moment at which a write may have been acknowledged; if it was never read, that is at its node's last
     epoch."""
     if (epoch := _epoch_of_batch(story, write)) is not None:
@@ -297,7 +297,7 @@ def offsets_shown_by(read: FetchResult, explained: float) -> range:
     return range(start, read.batches[-1].last + 1 if read.batches else stable)
 
 
-def loss_in(
+def describe_loss(
     read: FetchResult,
     write: ProduceResult,
     shown: range,
@@ -383,9 +383,9 @@ def _permission_for_both(story: PartitionStory, pair: _Shared) -> Evidence | Non
     lost the other write's records.
     """
     losses = story.derive(PermittedLosses)
-    first, second = sorted(moment_of(story, write) for write in (pair.one, pair.two))
+    first, second = sorted(acknowledgement_moment(story, write) for write in (pair.one, pair.two))
     earlier, later = sorted((pair.one, pair.two), key=lambda write: write.event)
-    lost_from, appended = (moment_of(story, write) for write in (earlier, later))
+    lost_from, appended = (acknowledgement_moment(story, write) for write in (earlier, later))
     is_retry = appended < lost_from
     return losses.between(first, second, offset=pair.offset) or (
         losses.between(lost_from, _moment_of_answer(story, later), offset=pair.offset) if is_retry else None

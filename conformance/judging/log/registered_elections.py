@@ -14,7 +14,7 @@ from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
 from conformance.judging.log.leadership import Leadership, may_lag, next_change_of_leader
-from conformance.judging.log.permitted_losses import elected_the_former
+from conformance.judging.log.permitted_losses import elected_former_leader
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT
@@ -74,7 +74,7 @@ def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanEle
     """True if the epoch began with the first change of leader after the request; the request permits no later change."""
     leaders = {state.epoch: state.leader for state in log.states if state.leader >= 0}
     changed = next_change_of_leader(leaders, story.derive(Leadership).newest_epoch_before(election.asked))
-    return changed == epoch and not elected_the_former(story, election, epoch)
+    return changed == epoch and not elected_former_leader(story, election, epoch)
 
 
 def _event_before(story: PartitionStory, epoch: int, known: int) -> int:

@@ -6,7 +6,7 @@ from functools import cached_property
 from conformance.judging.facts.exchange import by_event
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.timeline import NEVER, FaultSpan, stood_throughout
+from conformance.judging.timeline import NEVER, FaultSpan, was_active_throughout
 
 
 class Replicas:
@@ -75,7 +75,7 @@ class Replicas:
         return (
             bool(self._failures)
             and self.was_always_replica(node, second)
-            and stood_throughout(self._failures, node, first, second)
+            and was_active_throughout(self._failures, node, first, second)
         )
 
     @cached_property

@@ -22,7 +22,7 @@ from conformance.judging.facts.log import (
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
-Life = tuple[str, int, int]
+IncarnationAtEpoch = tuple[str, int, int]
 """A node, its incarnation, and a leader epoch at which it was, since it answered requests that named the epoch."""
 
 
@@ -54,13 +54,13 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         found = self.from_offset(offset)
         return found if found is not None and found.base <= offset else None
 
-    def after_epoch(self, epoch: int) -> ReplicaBatch | None:
+    def first_after_epoch(self, epoch: int) -> ReplicaBatch | None:
         """Return the first batch of a later epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def last_of(self, epoch: int) -> ReplicaBatch | None:
+    def last_of_epoch(self, epoch: int) -> ReplicaBatch | None:
         """Return the last batch of an epoch."""
         place = bisect_left(self.held, epoch + 1, key=by_epoch) - 1
         found = self.held[place] if place >= 0 else None
@@ -73,13 +73,13 @@ class ReplicaLogs:
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
         self._leadership = story.derive(Leadership)
-        self._reads: dict[Life, list[FetchResult]] = {}
+        self._reads: dict[IncarnationAtEpoch, list[FetchResult]] = {}
         self._extends: dict[tuple[int, int], bool] = {}
         for read in story.full_reads:
             if read.cur >= 0:
                 self._reads.setdefault(self._life(read), []).append(read)
 
-    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> Life:
+    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> IncarnationAtEpoch:
         return answer.node, answer.incarnation, answer.cur
 
     def full_reads_around(

@@ -32,7 +32,7 @@ SETTLED_AFTER = 30.0
 Owner = Literal["topic", "cluster"]
 
 
-class Value(NamedTuple):
+class SettingValue(NamedTuple):
     """A value of a setting, from the request that set it or the answer that described it; `text` is None if it is unset.
 
     `certain`: the value was acknowledged or described. Otherwise the outcome is unknown, and the value may come into force at any
@@ -46,7 +46,7 @@ class Value(NamedTuple):
     until: int = NEVER
 
 
-class InForce(NamedTuple):
+class ValueInForce(NamedTuple):
     """The value that is certainly in force, and its owner; `since` is the event of its request, or -1 for a default."""
 
     text: str
@@ -66,7 +66,7 @@ class Setting:
         topic = Resource(TOPIC, story.name.rpartition("-")[0])
         keys = {topic: key, CLUSTER: CLUSTER_KEYS.get(key, key)}
         self._default = story.timeline.settings.get(keys[CLUSTER], DEFAULTS[key])
-        self._own, self._cluster = list[Value](), list[Value]()
+        self._own, self._cluster = list[SettingValue](), list[SettingValue]()
         for fact in story.timeline.configured:
             if isinstance(fact, ResourceChange):
                 self._take_change(fact, topic, keys.get(fact.resource))
@@ -79,17 +79,17 @@ class Setting:
             done = change.outcome == "done"
             # A topic that a request creates has its settings from the beginning, not those of the cluster until the answer.
             since = change.asked if done and change.kind == "create" else change.event
-            values.append(Value(change.asked, since, change.configs.get(key), done))
+            values.append(SettingValue(change.asked, since, change.configs.get(key), done))
 
     def _take_described(self, described: Described, topic: Resource, key: str) -> None:
         text, source = described.values[key]
         is_own = source == topic.own_source
         if self._is_over(self._own, described):
-            _settle(self._own, Value(described.asked, described.event, text if is_own else None, True))
+            _settle(self._own, SettingValue(described.asked, described.event, text if is_own else None, True))
         if not is_own and self._is_over(self._cluster, described):
-            _settle(self._cluster, Value(described.asked, described.event, text, True))
+            _settle(self._cluster, SettingValue(described.asked, described.event, text, True))
 
-    def _is_over(self, values: Sequence[Value], described: Described) -> bool:
+    def _is_over(self, values: Sequence[SettingValue], described: Described) -> bool:
         """True if no request has set the setting, or if some have an unknown outcome and all ended long ago."""
         if all(value.certain for value in values):
             return not values
@@ -113,26 +113,26 @@ class Setting:
         """The events after which other values may be in force than before."""
         return {turn for value in self._all_values for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
 
-    def in_force(self, event: int) -> InForce | None:
+    def in_force(self, event: int) -> ValueInForce | None:
         """Return the value in force at an event; None if a request of unknown outcome leaves it open."""
         if not all(value.certain or value.until < event for value in self._all_values if value.asked < event):
             return None
         own, cluster = _latest(self._own, event), _latest(self._cluster, event)
         if own is not None and own.text is not None:
-            return InForce(own.text, "topic", own.asked)
+            return ValueInForce(own.text, "topic", own.asked)
         if cluster is not None and cluster.text is not None:
-            return InForce(cluster.text, "cluster", cluster.asked)
-        return InForce(self._default, "cluster", -1)
+            return ValueInForce(cluster.text, "cluster", cluster.asked)
+        return ValueInForce(self._default, "cluster", -1)
 
-    def was_ever(self, text: str) -> bool:
+    def ever_had(self, text: str) -> bool:
         return any(value.text == text for value in self._all_values)
 
     @property
-    def _all_values(self) -> Sequence[Value]:
+    def _all_values(self) -> Sequence[SettingValue]:
         return (*self._own, *self._cluster)
 
 
-def _settle(values: list[Value], described: Value) -> None:
+def _settle(values: list[SettingValue], described: SettingValue) -> None:
     """Add a described value, after which earlier requests of unknown outcome no longer matter. If the described value differs
     from that of the last request, the request had no effect."""
     last = max((value.asked for value in values), default=-1)
@@ -141,18 +141,18 @@ def _settle(values: list[Value], described: Value) -> None:
     values.append(described)
 
 
-def _latest(values: Sequence[Value], event: int) -> Value | None:
+def _latest(values: Sequence[SettingValue], event: int) -> SettingValue | None:
     """Return the latest value that was acknowledged or described before an event; None without one."""
     return next((value for value in reversed(values) if value.certain and value.answered < event), None)
 
 
-def _possible(values: Iterable[Value], first: int, second: int) -> set[str | None]:
+def _possible(values: Iterable[SettingValue], first: int, second: int) -> set[str | None]:
     known = _latest([*values], first)
     during = (value for value in values if value.asked < second and first <= _ends(value))
     return {known.text if known is not None else None, *(value.text for value in during)}
 
 
-def _ends(value: Value) -> int:
+def _ends(value: SettingValue) -> int:
     """Return the event up to which a value is possible, besides values that were acknowledged later."""
     return value.answered if value.certain else value.until
 

@@ -37,7 +37,7 @@ from conformance.judging.facts.log import (
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.judge import Claim, Judge, story_judge
-from conformance.judging.recreations import AskedByFormerId
+from conformance.judging.recreations import RequestByFormerId
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
 from history.subjects import Kind
@@ -78,7 +78,7 @@ class PartitionStory(Story):
         self.full_reads: list[FetchResult] = []
         self.errors: list[ErrorResponse] = []
         self.produced: list[ProduceResult] = []
-        self.asked_by_former_id: list[AskedByFormerId] = []
+        self.asked_by_former_id: list[RequestByFormerId] = []
         self.metadata: list[PartitionAtBroker] = []
         self.metadata_by_incarnation: dict[Incarnation, list[PartitionAtBroker]] = {}
         self.first_metadata: list[PartitionAtBroker] = []
@@ -164,7 +164,7 @@ class PartitionStory(Story):
         self.full_reads.append(full)
 
     _TAKES: ClassVar[dict[type[Any], Callable[[PartitionStory, Any], None]]] = {
-        AskedByFormerId: lambda story, fact: story.asked_by_former_id.append(fact),
+        RequestByFormerId: lambda story, fact: story.asked_by_former_id.append(fact),
         ConsumedRecord: lambda story, fact: story.consumed.append(fact),
         DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
         DescribedProducers: lambda story, fact: story.described_producers.append(fact),

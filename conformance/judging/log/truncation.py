@@ -12,7 +12,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, PermittedLosses
-from conformance.judging.log.records import Acknowledged, loss_in, offsets_shown_by
+from conformance.judging.log.records import Acknowledged, describe_loss, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -89,7 +89,7 @@ def _missing_writes(
     shown = offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event))
     for write, epoch in story.derive(Acknowledged).writes_at(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
-        if is_earlier and (trouble := loss_in(read, write, shown, False, {})):
+        if is_earlier and (trouble := describe_loss(read, write, shown, False, {})):
             yield write, epoch, trouble
 
 
@@ -113,7 +113,7 @@ def _why_not_intact(story: PartitionStory, read: FetchResult) -> Evidence | None
     if not story.derive(Replicas).was_always_replica(read.node, read.event):
         return REASSIGNED
     return damage.damage_at(read.node, read.event) or (
-        EPOCHS_LOST if damage.agree_below(read.event, read.node) < inf else None
+        EPOCHS_LOST if damage.comparable_below(read.event, read.node) < inf else None
     )
 
 

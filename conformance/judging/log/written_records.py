@@ -29,7 +29,7 @@ from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between
-from conformance.judging.log.responding_replica import Life
+from conformance.judging.log.responding_replica import IncarnationAtEpoch
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.record_values import value_in_words
@@ -100,7 +100,7 @@ class SentRecords:
                 if write.error == NONE and write.offset >= 0:
                     self._acknowledged.setdefault((write.offset + place, record), set()).add(write.node)
         opaque = min((write.asked for write in story.produced if write.opaque), default=inf)
-        self.known_until = min(opaque, story.derive(ReplicaDamage).appends_from)
+        self.known_until = min(opaque, story.derive(ReplicaDamage).appended_since)
 
     def times_sent(self, record: LogRecord, event: int) -> int:
         return self._before.get(record.value or b"", 0) + bisect_left(self._asked.get(record, []), event)
@@ -167,7 +167,7 @@ def _judge_read(
     if before and not wrong:
         yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
-        yield Excuse(APPENDED_BY_FAULT if story.derive(ReplicaDamage).appends_from < inf else SENT_AS_BYTES, role)
+        yield Excuse(APPENDED_BY_FAULT if story.derive(ReplicaDamage).appended_since < inf else SENT_AS_BYTES, role)
     elif wrong or rest:
         for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
             yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
@@ -224,7 +224,7 @@ def _repeated_record(sent: SentRecords, read: FetchResult, low: float) -> str:
 def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a leader, within one process and epoch, keeps all records that it had or acknowledged at or above the log
     start."""
-    last: dict[Life, FetchResult] = {}
+    last: dict[IncarnationAtEpoch, FetchResult] = {}
     starts, damage = story.derive(LogStarts), story.derive(ReplicaDamage)
     for read in (read for read in story.derive(Leadership).leader_reads if read.full):
         life = (read.node, read.incarnation, read.cur)
@@ -266,7 +266,7 @@ def _was_appended_at(story: PartitionStory, write: ProduceResult, epoch: int) ->
     """True if the write was certainly appended at this epoch. A leader that does not know of its own re-election may append at an
     older one."""
     began = 0 <= story.derive(Leadership).first_named(epoch) < write.asked
-    return began and (epoch == 0 or bool(story.derive(KnownEpochs).proof_at(write, epoch)))
+    return began and (epoch == 0 or bool(story.derive(KnownEpochs).event_at_epoch(write, epoch)))
 
 
 # --- records that a consumer is handed

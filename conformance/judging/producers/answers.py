@@ -21,19 +21,19 @@ from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import APPENDING, append_of, leads, why_forgotten
-from conformance.judging.producers.coordination import Coordination, Prediction, Turn, in_turns
+from conformance.judging.producers.appends import APPENDING, append_of, is_leading, why_forgotten
+from conformance.judging.producers.coordination import Coordination, Prediction, Turn, order_turns
 from conformance.judging.producers.coordinator import PASSED, PASSED_LATE, Api, RightAnswer, State
 from conformance.judging.producers.records import ALL
-from conformance.judging.producers.requests import AnsweredRequest, of_write, requests
+from conformance.judging.producers.requests import AnsweredRequest, requests, write_request
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers
-from conformance.judging.producers.transient_errors import PASSING, UNTOUCHED, lasts_too_long
+from conformance.judging.producers.transient_errors import TRANSIENT_ERRORS, UNTOUCHED, lasts_too_long
 from conformance.judging.timeline import NEVER
 from conformance.judging.together import Together
 from protocol.codes import Error
 
-BY_GROUP = frozenset(
+GROUP_ERRORS = frozenset(
     (
         Error.FENCED_INSTANCE_ID,
         Error.GROUP_ID_NOT_FOUND,
@@ -77,7 +77,7 @@ LATE = frozenset(
 """The errors that a leader may answer while the transaction's marker is on its way (KIP360-FENCE-06)."""
 
 
-class Right(NamedTuple):
+class PredictedAnswer(NamedTuple):
     """One right answer, with its kind and the reason. On success it may have a producer id, epoch and offset, otherwise -1."""
 
     kind: str
@@ -117,7 +117,7 @@ def answers_fit_the_possible_states(together: Together) -> Iterator[Claim]:
 
 
 def _judge_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterator[Claim]:
-    one, led = of_write(partition, write), leads(partition, write)
+    one, led = write_request(partition, write), is_leading(partition, write)
     if (passed := _why_uninformative(one, led)) is not None:
         yield _judge_uninformative(one, passed, led, None)
     else:
@@ -144,7 +144,7 @@ class _Judged(NamedTuple):
 
 def _judge_transactional_id(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
     """Judge the turns of one transactional id, from the first that differs from the last time."""
-    turns, kept = in_turns(requests(story, producers.partitions), story), story.judged_turns
+    turns, kept = order_turns(requests(story, producers.partitions), story), story.judged_turns
     pairs = enumerate(zip(kept, turns, strict=False))
     same = next((n for n, (known, turn) in pairs if not known.stands(turn)), min(len(kept), len(turns)))
     del kept[same:]
@@ -186,14 +186,14 @@ def _judge_turn(coordination: Coordination, prediction: Prediction, turn: Turn) 
 def _may_be_stale(coordination: Coordination, one: AnsweredRequest) -> bool:
     """True if a fault was active at a broker other than the last coordinator, which may be unaware of the change."""
     node, served = one.request.node, coordination.served_by
-    spans = coordination.story.timeline.faults_standing(coordination.served_at, one.event)
+    spans = coordination.story.timeline.active_faults(coordination.served_at, one.event)
     hit = any(
         node in span.nodes and span.effects.may_delay_messages and not span.effects.begins_incarnation for span in spans
     )
     return hit and one.write is None and served not in ("", node)
 
 
-def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterator[Right]:
+def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterator[PredictedAnswer]:
     """Yield the right answers of one outcome at the coordinator; if that lets a write pass, those of the leader."""
     why = (
         f"epoch {state.epoch} of producer {state.producer_id} is current since event {state.since}"
@@ -202,18 +202,20 @@ def _rights(one: AnsweredRequest, outcome: RightAnswer, state: State) -> Iterato
     )
     why = f"{why}, its transaction is {state.status}" if why else "the transactional id is new"
     if outcome.error == PASSED_LATE:
-        yield from (Right(KIND_OF[error], error, why, outcome) for error in sorted(LATE))
+        yield from (PredictedAnswer(KIND_OF[error], error, why, outcome) for error in sorted(LATE))
     elif one.write is None:
         error = NONE if outcome.error == PASSED else outcome.error
-        yield Right(outcome.kind or KIND_OF.get(error, "concurrent"), error, why, outcome)
+        yield PredictedAnswer(outcome.kind or KIND_OF.get(error, "concurrent"), error, why, outcome)
     elif outcome.error == PASSED:
         opened = state.opened if state.status == "Ongoing" else NEVER
         yield from (right._replace(opened=opened) for right in _by_leader(one, outcome))
     else:
-        yield from _right_refusals(one, Right(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome))
+        yield from _right_refusals(
+            one, PredictedAnswer(KIND_OF.get(outcome.error, "concurrent"), outcome.error, why, outcome)
+        )
 
 
-def _right_refusals(one: AnsweredRequest, right: Right) -> Iterator[Right]:
+def _right_refusals(one: AnsweredRequest, right: PredictedAnswer) -> Iterator[PredictedAnswer]:
     """Yield the right answers to a batch that the coordinator does not let pass: the leader may have recognised it before, or
     know the newer epoch too."""
     by_leader = _by_leader(one, right.outcome)
@@ -222,7 +224,7 @@ def _right_refusals(one: AnsweredRequest, right: Right) -> Iterator[Right]:
     yield from (each for each in by_leader if each.kind == "repeated")
 
 
-def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
+def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[PredictedAnswer]:
     if one.partition is None or one.write is None:
         return []
     append = append_of(one.partition, one.write)
@@ -230,7 +232,7 @@ def _by_leader(one: AnsweredRequest, outcome: RightAnswer) -> list[Right]:
     offset = append.by.offset if append.kind == "repeated" and append.by is not None else -1
     kinds |= {Error.INVALID_PRODUCER_EPOCH: "fenced-seen"}
     return [
-        Right(kinds.get(error, KIND_OF[error]), error, str(append), outcome, offset if error == NONE else -1)
+        PredictedAnswer(kinds.get(error, KIND_OF[error]), error, str(append), outcome, offset if error == NONE else -1)
         for error in sorted(append.errors)
     ]
 
@@ -245,9 +247,9 @@ def _granted_case(one: AnsweredRequest) -> str:
 
 def _why_uninformative(one: AnsweredRequest, led: bool) -> Evidence | None:
     """Return the evidence by which the answer says nothing about the transaction's state; None if it does."""
-    if one.error in UNTOUCHED or one.error in PASSING[one.request.api]:
+    if one.error in UNTOUCHED or one.error in TRANSIENT_ERRORS[one.request.api]:
         return TRANSIENT_ERROR
-    if one.request.names_member and one.error in BY_GROUP:
+    if one.request.names_member and one.error in GROUP_ERRORS:
         return REFUSED_BY_GROUP
     return None if led else NOT_LED
 
@@ -262,7 +264,7 @@ def _judge_uninformative(one: AnsweredRequest, passed: Evidence, led: bool, stor
     return Excuse(passed, _granted_case(one))
 
 
-def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -> Iterator[Claim]:
+def _judge(one: AnsweredRequest, rights: list[PredictedAnswer], excuse: Evidence | None) -> Iterator[Claim]:
     """Judge an answer. A right one counts as held only if all right answers are of one kind, apart from those of a busy
     coordinator (CONCURRENT_TRANSACTIONS)."""
     given = [right for right in rights if right.is_given(one)]
@@ -278,20 +280,20 @@ def _judge(one: AnsweredRequest, rights: list[Right], excuse: Evidence | None) -
         yield Finding(False, case, (one.request.asked, one.event), _mismatch_in_words(one, rights), "wrong-answer")
 
 
-def _excuse_of_rights(given: list[Right]) -> Evidence | None:
+def _excuse_of_rights(given: list[PredictedAnswer]) -> Evidence | None:
     """Return the evidence that excuses the answer, if every right answer equal to it needs evidence; else None."""
     excuses = [right.outcome.excuse for right in given]
     return excuses[0] if excuses and all(excuses) else None
 
 
-def _why_state_forgotten(one: AnsweredRequest, rights: list[Right]) -> Evidence | None:
+def _why_state_forgotten(one: AnsweredRequest, rights: list[PredictedAnswer]) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the state that decides its answer."""
     began = [right.opened for right in rights if right.outcome.error == PASSED]
     by_leader = one.error in APPENDING and began
     return why_forgotten(one.partition, one.write, max(began)) if by_leader and one.partition and one.write else None
 
 
-def _mismatch_in_words(one: AnsweredRequest, rights: list[Right]) -> str:
+def _mismatch_in_words(one: AnsweredRequest, rights: list[PredictedAnswer]) -> str:
     request, about = one.request, f" to {one.partition.name}" if one.partition is not None else ""
     about += " that names no member" if request.api == "TxnOffsetCommit" and not request.names_member else ""
     expected = " or ".join(sorted({str(right) for right in rights}))

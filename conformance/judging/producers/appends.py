@@ -10,11 +10,11 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.producer_state import may_be_forgotten
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import SEQUENCES, identity, moment_of_event
+from conformance.judging.producers.logs import SEQUENCES, batch_identity, moment_of_event
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
 
-REMEMBERED = 5
+REMEMBERED_BATCHES = 5
 """The number of a producer's latest batches that a leader recognises as duplicates."""
 Kind = Literal["granted", "repeated", "out-of-order", "fenced-seen", "unknown"]
 REFUSED = frozenset(
@@ -32,7 +32,7 @@ REFUSED = frozenset(
 """Errors after which nothing was appended. After any other error the batch may be in the log, or may still be appended."""
 
 
-class Append(NamedTuple):
+class ExpectedAppend(NamedTuple):
     """The right errors for a batch, and the earlier batch that decides them. There are several if the leader's state is not
     certain."""
 
@@ -53,16 +53,16 @@ _FENCED, _GRANTED = frozenset((Error.INVALID_PRODUCER_EPOCH,)), frozenset((Error
 _OUT_OF_ORDER = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER,))
 
 
-def append_of(partition: PartitionStory, write: ProduceResult) -> Append:
+def append_of(partition: PartitionStory, write: ProduceResult) -> ExpectedAppend:
     """Return the right answers to a batch, given the producer's batches that were sent to this partition before the answer."""
     own = [one for one in partition.produced if _concerns(one, write)]
     newer = [one for one in own if one.producer_epoch > write.producer_epoch]
     if newer:
         seen = next((one for one in newer if one.error == NONE and one.event < write.asked), None)
-        return Append("unknown", APPENDING) if seen is None else Append("fenced-seen", _FENCED, seen)
+        return ExpectedAppend("unknown", APPENDING) if seen is None else ExpectedAppend("fenced-seen", _FENCED, seen)
     same = [one for one in own if one.producer_epoch == write.producer_epoch]
     if any(one.event > write.asked for one in own) or any(one.acks != -1 for one in own):
-        return Append("unknown", APPENDING)
+        return ExpectedAppend("unknown", APPENDING)
     return _right_for_later(partition, same, write) if same else _first_of_epoch(own, write)
 
 
@@ -75,50 +75,54 @@ def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 
 
-def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> Append:
+def _first_of_epoch(older: Sequence[ProduceResult], write: ProduceResult) -> ExpectedAppend:
     """Return the right answers to the first batch of an epoch.
 
     A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01).
     """
     known = next((one for one in reversed(older) if one.error == NONE), None)
     if write.base_sequence == 0:
-        return Append("granted", _GRANTED, known)
-    return Append("unknown", APPENDING) if known is None else Append("out-of-order", _OUT_OF_ORDER, known)
+        return ExpectedAppend("granted", _GRANTED, known)
+    return (
+        ExpectedAppend("unknown", APPENDING) if known is None else ExpectedAppend("out-of-order", _OUT_OF_ORDER, known)
+    )
 
 
-def _right_for_later(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+def _right_for_later(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> ExpectedAppend:
     """Return the right answers to a later batch: its sequence follows a batch acknowledged or of unknown outcome."""
     acknowledged = [one for one in same if one.error == NONE]
     if not acknowledged:
-        return Append("unknown", APPENDING)
+        return ExpectedAppend("unknown", APPENDING)
     end = partial(_end, same[0].base_sequence)
     last = max(acknowledged, key=end)
     nexts = {end(last), *(end(one) for one in same if one.error != NONE and end(one) > end(last))}
-    if any(identity(one) == identity(write) for one in same):
+    if any(batch_identity(one) == batch_identity(write) for one in same):
         return _right_for_repeated(partition, same, write)
     begin = end(write) - len(write.values)
     if begin > max(nexts):
-        return Append("out-of-order", _OUT_OF_ORDER, last)
+        return ExpectedAppend("out-of-order", _OUT_OF_ORDER, last)
     if len(nexts) > 1:
-        return Append("unknown", APPENDING)
+        return ExpectedAppend("unknown", APPENDING)
     order = begin == end(last)
-    return Append("granted", _GRANTED, last) if order else Append("out-of-order", _OUT_OF_ORDER, last)
+    return ExpectedAppend("granted", _GRANTED, last) if order else ExpectedAppend("out-of-order", _OUT_OF_ORDER, last)
 
 
-def _right_for_repeated(partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult) -> Append:
+def _right_for_repeated(
+    partition: PartitionStory, same: Sequence[ProduceResult], write: ProduceResult
+) -> ExpectedAppend:
     """Return the right answers to a repeated batch (KIP360-SEQ-04, -12).
 
     A leader recognises each of the producer's last five batches; after a restart or a change of leader, perhaps only the last.
     """
-    first = next((one for one in same if identity(one) == identity(write) and one.error == NONE), None)
+    first = next((one for one in same if batch_identity(one) == batch_identity(write) and one.error == NONE), None)
     if first is None:
-        return Append("unknown", APPENDING)
+        return ExpectedAppend("unknown", APPENDING)
     end = partial(_end, same[0].base_sequence)
-    later = {identity(one) for one in same if end(one) > end(first)}
-    if len(later) >= REMEMBERED:
-        return Append("out-of-order", _OUT_OF_ORDER, first)
+    later = {batch_identity(one) for one in same if end(one) > end(first)}
+    if len(later) >= REMEMBERED_BATCHES:
+        return ExpectedAppend("out-of-order", _OUT_OF_ORDER, first)
     kept = not later or _is_same_leader(partition, first, write)
-    return Append("repeated", _GRANTED if kept else _GRANTED | _OUT_OF_ORDER, first)
+    return ExpectedAppend("repeated", _GRANTED if kept else _GRANTED | _OUT_OF_ORDER, first)
 
 
 def _is_same_leader(partition: PartitionStory, first: ProduceResult, write: ProduceResult) -> bool:
@@ -146,7 +150,7 @@ def why_forgotten(partition: PartitionStory, write: ProduceResult, began: int = 
     return may_be_forgotten(partition, last.offset, since, write, in_transaction=in_transaction)
 
 
-def leads(partition: PartitionStory, write: ProduceResult) -> bool:
+def is_leading(partition: PartitionStory, write: ProduceResult) -> bool:
     """True if the node leads at the newest leader epoch before the request, and still at the next one that a broker names after
     it.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.transactions import TransactionDescription
-from conformance.judging.producers.appends import leads
+from conformance.judging.producers.appends import is_leading
 from conformance.judging.producers.coordinator import (
     CONCURRENT,
     LAST_EPOCH,
@@ -20,22 +20,22 @@ from conformance.judging.producers.coordinator import (
     NO_EPOCH,
     NO_ID,
     PREPARED,
-    UNSEEN,
+    UNSEEN_CHANGE,
     RightAnswer,
     State,
     Status,
-    answers,
-    spontaneous,
+    right_answers,
+    unrequested_states,
 )
 from conformance.judging.producers.requests import AnsweredRequest, AnswerKind
 from conformance.judging.producers.story import TransactionStory
 
-AT_MOST = 300
+MAX_CONFIGURATIONS = 300
 """The maximum number of configurations that are followed. With more, nothing is predicted until a producer id is given or a state
 described."""
-IN_TIME = 0.9
+SAFE_TIMEOUT_SHARE = 0.9
 """The share of a transaction's timeout during which it certainly has not expired, whatever the coordinator's clock."""
-CONFIRMED = 2
+ANSWERS_TO_SETTLE = 2
 """The number of later answers after which an unanswered request no longer takes effect. The first of them, with a new epoch,
 replaces anything that the request left in a coordinator's log; a request sent after that answer cannot be overtaken."""
 
@@ -68,7 +68,7 @@ class Turn(NamedTuple):
     led: bool = True
 
 
-def in_turns(requests: Sequence[AnsweredRequest], story: TransactionStory) -> list[Turn]:
+def order_turns(requests: Sequence[AnsweredRequest], story: TransactionStory) -> list[Turn]:
     """Return the calls and answers of the requests, and the descriptions, in the order of the events."""
     turns = [Turn(one.request.asked, False, one) for one in requests]
     turns += [Turn(one.event, True, one, led=_is_led(one)) for one in requests]
@@ -77,7 +77,7 @@ def in_turns(requests: Sequence[AnsweredRequest], story: TransactionStory) -> li
 
 
 def _is_led(one: AnsweredRequest) -> bool:
-    return one.partition is None or one.write is None or leads(one.partition, one.write)
+    return one.partition is None or one.write is None or is_leading(one.partition, one.write)
 
 
 class Coordination:
@@ -135,7 +135,7 @@ class Coordination:
     def _why(self, one: AnsweredRequest, before: list[Configuration], busy: bool) -> dict[RightAnswer, State]:
         why: dict[RightAnswer, State] = {}
         for at in sorted(before, key=lambda each: each.state.sort_key, reverse=True):
-            why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN}
+            why |= {outcome: at.state for outcome, _ in self._outcomes(at, one) if outcome != UNSEEN_CHANGE}
             if busy:
                 why[CONCURRENT] = at.state
         return why
@@ -211,7 +211,7 @@ class Coordination:
             given = one.request.api == "InitProducerId" and one.error == NONE
             if one.request.asked > event and (times > 0 or given):
                 self._confirmations[key] = (times + 1, one.event)
-                if times + 1 == CONFIRMED:
+                if times + 1 == ANSWERS_TO_SETTLE:
                     self._settle(key)
         if one.error == NONE and one.request.api not in ("Produce", "TxnOffsetCommit"):
             self.served_by, self.served_at = one.request.node, one.request.asked
@@ -233,13 +233,13 @@ class Coordination:
                 if (same := _key_without_age(after)) not in found:
                     found[same] = after
                     todo.append(after)
-            if len(found) > AT_MOST:
+            if len(found) > MAX_CONFIGURATIONS:
                 return None
         return frozenset(found.values())
 
     def _next_configurations(self, at: Configuration, event: int) -> Iterator[Configuration]:
         timed_out, expired = self._may_time_out(at.state, event), self._may_expire(at.state, event)
-        for state in spontaneous(at.state, timed_out=timed_out, expired=expired):
+        for state in unrequested_states(at.state, timed_out=timed_out, expired=expired):
             yield at._replace(state=state)
         done = dict(at.done)
         new = next((key for key, one in self._open.items() if key not in done and _begins(one)), None)
@@ -258,7 +258,7 @@ class Coordination:
             elif state != at.state:
                 # Except for the InitProducerId of a new instance, a request that took effect twice leaves the same state as after
                 # the first time.
-                yield Configuration(state, at.done | ({(one.key, UNSEEN)} if _begins(one) else frozenset()))
+                yield Configuration(state, at.done | ({(one.key, UNSEEN_CHANGE)} if _begins(one) else frozenset()))
 
     def _outcomes(self, at: Configuration, one: AnsweredRequest) -> Iterator[tuple[RightAnswer, State]]:
         """Yield the outcomes of a request. The first request that may have opened the transaction starts its timeout."""
@@ -267,17 +267,19 @@ class Coordination:
         request = one.request
         if (first, moved) != (request.asked, request.failed_over):
             request = request._replace(asked=first, failed_over=moved)
-        return answers(at.state, request)
+        return right_answers(at.state, request)
 
     def _may_time_out(self, state: State, event: int) -> bool:
         time = self.story.timeline.time
         opened = time(state.opened) if state.opened >= 0 else float("-inf")
-        return time(event) - opened >= IN_TIME * state.timeout_ms / 1000
+        return time(event) - opened >= SAFE_TIMEOUT_SHARE * state.timeout_ms / 1000
 
     def _may_expire(self, state: State, event: int) -> bool:
         """True if the transactional id may have been idle until its expiry."""
         timeline = self.story.timeline
-        return timeline.time(event) - timeline.time(max(state.since, 0)) >= IN_TIME * timeline.ids_expire_after
+        return (
+            timeline.time(event) - timeline.time(max(state.since, 0)) >= SAFE_TIMEOUT_SHARE * timeline.ids_expire_after
+        )
 
     # --- DescribeTransactions
 
@@ -311,7 +313,7 @@ def _key_without_age(at: Configuration) -> tuple[object, ...]:
 
 def _matches(at: Configuration, key: int, outcomes: set[RightAnswer], untouched: bool) -> bool:
     outcome = dict(at.done).get(key)
-    return untouched if outcome is None else outcome in outcomes or (untouched and outcome == UNSEEN)
+    return untouched if outcome is None else outcome in outcomes or (untouched and outcome == UNSEEN_CHANGE)
 
 
 def _is_same(one: AnsweredRequest, other: AnsweredRequest) -> bool:

@@ -100,7 +100,7 @@ class RightAnswer(NamedTuple):
 
 Next = Iterator[tuple[RightAnswer, State]]
 CONCURRENT = RightAnswer(Error.CONCURRENT_TRANSACTIONS)
-UNSEEN = RightAnswer(-99)
+UNSEEN_CHANGE = RightAnswer(-99)
 """A placeholder for an answer: a change that no answer shows, since the coordinator failed to write it to its log."""
 
 
@@ -116,7 +116,7 @@ def not_added_error(request: CoordinatorRequest) -> int:
     return Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
 
 
-def answers(state: State, request: CoordinatorRequest) -> Next:
+def right_answers(state: State, request: CoordinatorRequest) -> Next:
     """Return all right answers, each with the state that it leaves."""
     return _BY_API[request.api](state, request)
 
@@ -156,7 +156,7 @@ def _init_while_open(state: State, request: CoordinatorRequest) -> Next:
     if stale and request.epoch == state.retried:
         yield RightAnswer(Error.NONE, state.producer_id, state.epoch), state
     for outcome, after in _fenced_by_server(state, request.event):
-        yield (outcome._replace(excuse=BUMPED_BY_FENCED) if stale and outcome != UNSEEN else outcome), after
+        yield (outcome._replace(excuse=BUMPED_BY_FENCED) if stale and outcome != UNSEEN_CHANGE else outcome), after
         if outcome == CONCURRENT and not stale:
             ended = _init_at_rest(after._replace(status="CompleteAbort", added=frozenset()), request)
             yield from (each for each in ended if each[0].error == Error.NONE)
@@ -168,7 +168,7 @@ def _fenced_by_server(state: State, event: int) -> Next:
     for retried in (NO_EPOCH, state.epoch):
         yield CONCURRENT, next._replace(status="PrepareAbort", retried=retried, raised=False)
     if not state.raised:
-        yield UNSEEN, next
+        yield UNSEEN_CHANGE, next
 
 
 def _init_at_rest(state: State, request: CoordinatorRequest) -> Next:
@@ -325,7 +325,7 @@ _BY_API: dict[Api, Callable[[State, CoordinatorRequest], Next]] = {
 # --- what happens without a request
 
 
-def spontaneous(state: State, *, timed_out: bool, expired: bool = False) -> Iterator[State]:
+def unrequested_states(state: State, *, timed_out: bool, expired: bool = False) -> Iterator[State]:
     """Yield the states that follow without a request: all markers are written, an open transaction times out, or an idle
     transactional id is forgotten."""
     if (complete := PREPARED.get(state.status)) is not None:

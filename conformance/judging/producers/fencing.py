@@ -9,7 +9,7 @@ from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, 
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import identity, moment_of_event
+from conformance.judging.producers.logs import batch_identity, moment_of_event
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, ProducerWrite
@@ -74,7 +74,9 @@ def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
 def _judge_late_write(
     story: TransactionStory, partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven
 ) -> Iterator[Claim]:
-    found = next(((batch, event) for batch, event in partition.batches if identity(batch) == identity(write)), None)
+    found = next(
+        ((batch, event) for batch, event in partition.batches if batch_identity(batch) == batch_identity(write)), None
+    )
     case = "seen-epoch" if _has_newer_epoch(partition, write) else "any-partition"
     if found is None:
         later = [read for read in partition.full_reads[-1:] if read.asked > write.event]

@@ -7,7 +7,7 @@ from conformance.judging.excuses import COMPACTED
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
 from conformance.judging.judge import Excuse
 from conformance.judging.log.leadership import Leadership
-from conformance.judging.log.permitted_losses import BEFORE_ALL, Moment
+from conformance.judging.log.permitted_losses import EPOCH_BEGIN, Moment
 from conformance.judging.log.settings import may_be_compacted, min_insync_replicas
 from conformance.judging.log.story import PartitionStory
 
@@ -15,14 +15,14 @@ SEQUENCES = 1 << 31
 """The number of sequences: after the last one comes 0 again."""
 
 
-def own_reads(story: PartitionStory) -> list[FetchResult]:
+def leader_reads_at_own_epoch(story: PartitionStory) -> list[FetchResult]:
     """Return the full reads that came from the leader of the epoch in the request."""
     reads = (read for read in story.derive(Leadership).leader_reads if read.full)
     return [read for read in reads if not may_be_compacted(story, read.event)]
 
 
-def of_compacted(story: PartitionStory, cases: Iterable[str]) -> Iterator[Excuse]:
-    """Yield a left-out for each case if a leader's log was read that may be compacted, which `own_reads` skips."""
+def left_out_of_compacted(story: PartitionStory, cases: Iterable[str]) -> Iterator[Excuse]:
+    """Yield a left-out for each case if `leader_reads_at_own_epoch` skips a leader log that may be compacted."""
     reads = (read for read in story.derive(Leadership).leader_reads if read.full)
     if any(may_be_compacted(story, read.event) for read in reads):
         yield from (Excuse(COMPACTED, case) for case in sorted({*cases} - {""}))
@@ -30,7 +30,7 @@ def of_compacted(story: PartitionStory, cases: Iterable[str]) -> Iterator[Excuse
 
 def final_read(story: PartitionStory) -> FetchResult | None:
     """Return the leader's log at rest."""
-    return next((read for read in reversed(own_reads(story)) if story.is_at_rest(read)), None)
+    return next((read for read in reversed(leader_reads_at_own_epoch(story)) if story.is_at_rest(read)), None)
 
 
 def producer_batches(read: FetchResult) -> list[ReplicaBatch]:
@@ -38,18 +38,18 @@ def producer_batches(read: FetchResult) -> list[ReplicaBatch]:
     return [one for one in read.batches if one.producer_id >= 0 and one.base_sequence >= 0 and one.marker is None]
 
 
-def identity(one: ReplicaBatch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
+def batch_identity(one: ReplicaBatch | ProduceResult) -> tuple[int, int, int, tuple[bytes | None, ...]]:
     """Return a key that a request shares with its retries and with its batch in the log. A refused sequence may be used again."""
     values = tuple([value for _, value in one.records]) if isinstance(one, ReplicaBatch) else one.values
     return one.producer_id, one.producer_epoch, one.base_sequence, values
 
 
-def sequences(batch: ReplicaBatch) -> Iterator[int]:
+def batch_sequences(batch: ReplicaBatch) -> Iterator[int]:
     for place in range(batch.last - batch.base + 1):
         yield (batch.base_sequence + place) % SEQUENCES
 
 
-class Marked(NamedTuple):
+class MarkedBatch(NamedTuple):
     """A transactional batch, with the marker that ended its transaction, or None."""
 
     batch: ReplicaBatch
@@ -61,19 +61,19 @@ class Marked(NamedTuple):
         return self.end.marker.committed if self.end is not None and self.end.marker is not None else None
 
 
-def with_markers(read: FetchResult) -> list[Marked]:
+def pair_with_markers(read: FetchResult) -> list[MarkedBatch]:
     """Return the transactional batches of a log, each with the next marker of its producer."""
     ends: dict[int, ReplicaBatch] = {}
-    found: list[Marked] = []
+    found: list[MarkedBatch] = []
     for batch in reversed(read.batches):
         if batch.marker is not None:
             ends[batch.producer_id] = batch
         elif batch.transactional:
-            found.append(Marked(batch, ends.get(batch.producer_id)))
+            found.append(MarkedBatch(batch, ends.get(batch.producer_id)))
     return found[::-1]
 
 
-def takes_no_markers(story: PartitionStory, first: int, second: int) -> bool:
+def cannot_take_markers(story: PartitionStory, first: int, second: int) -> bool:
     """True if the partition has fewer replicas than a value of min.insync.replicas that may be in force between two events. Its
     replicas are those last described before the second event, or else the first ones described."""
     described = next((seen for seen in reversed(story.metadata) if seen.event < second), None)
@@ -84,7 +84,7 @@ def takes_no_markers(story: PartitionStory, first: int, second: int) -> bool:
 
 def stable_end(read: FetchResult) -> int:
     """Return the last stable offset that follows from the log: the first offset of an open transaction, or the high watermark."""
-    return min((one.batch.base for one in with_markers(read) if one.end is None), default=read.high_watermark)
+    return min((one.batch.base for one in pair_with_markers(read) if one.end is None), default=read.high_watermark)
 
 
 def moment_of_event(story: PartitionStory, event: int) -> Moment:
@@ -94,4 +94,4 @@ def moment_of_event(story: PartitionStory, event: int) -> Moment:
 
 def epoch_begin(batch: ReplicaBatch) -> Moment:
     """Return the beginning of the leader epoch at which a batch was appended."""
-    return batch.epoch, BEFORE_ALL
+    return batch.epoch, EPOCH_BEGIN

@@ -20,15 +20,15 @@ from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
+    batch_identity,
+    cannot_take_markers,
     epoch_begin,
     final_read,
-    identity,
+    leader_reads_at_own_epoch,
+    left_out_of_compacted,
     moment_of_event,
-    of_compacted,
-    own_reads,
+    pair_with_markers,
     stable_end,
-    takes_no_markers,
-    with_markers,
 )
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
@@ -53,7 +53,7 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     producers = together.derive(Producers)
     for transaction in producers.transactions:
         for partition in by_partition(transaction.writes):
-            yield from of_compacted(partition, (transaction.story.dialect,))
+            yield from left_out_of_compacted(partition, (transaction.story.dialect,))
         yield from _judge_transaction(transaction)
     for partition in together.stories_of(PartitionStory):
         yield from _judge_offsets(partition, producers.transactions)
@@ -88,9 +88,9 @@ def _judge_transaction(transaction: Transaction) -> Iterator[Claim]:
 
 def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
     for partition, writes in by_partition(transaction.writes).items():
-        read, wanted = final_read(partition), {identity(one) for one in writes}
+        read, wanted = final_read(partition), {batch_identity(one) for one in writes}
         if read is not None and read.asked > transaction.last_asked:
-            own = (one for one in with_markers(read) if identity(one.batch) in wanted)
+            own = (one for one in pair_with_markers(read) if batch_identity(one.batch) in wanted)
             yield from (_Outcome(partition, read, one.batch, one.commits) for one in own)
 
 
@@ -214,10 +214,10 @@ def _first_possible_end(transaction: Transaction) -> int:
 
 def _judge_stable_offset(partition: PartitionStory) -> Iterator[Claim]:
     """Judge that at rest the last stable offset is the one that follows from the log."""
-    yield from of_compacted(
+    yield from left_out_of_compacted(
         partition, ["last-stable-offset"] if any(one.transactional for one in partition.produced) else ()
     )
-    for read in [one for one in own_reads(partition) if partition.is_at_rest(one)][-1:]:
+    for read in [one for one in leader_reads_at_own_epoch(partition) if partition.is_at_rest(one)][-1:]:
         wanted = stable_end(read)
         if any(batch.transactional for batch in read.batches):
             shown = f"{read.node} shows {read.last_stable_offset} as stable, its log says {wanted}"
@@ -232,7 +232,7 @@ def _judge_completion(story: TransactionStory, producers: Producers) -> Iterator
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
         written = producers.written_by(story)
-        if seconds >= MARKER_TIMEOUT and any(takes_no_markers(one, first.event, last.asked) for one in written):
+        if seconds >= MARKER_TIMEOUT and any(cannot_take_markers(one, first.event, last.asked) for one in written):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
         elif seconds >= MARKER_TIMEOUT > story.timeline.watch_time(first.event, last.asked, MARKER_TIMEOUT):
             yield Excuse(LOOKED_TOO_RARELY, "no-dangling")
@@ -272,7 +272,7 @@ def _judge_end_on(
 def _takes_no_markers(one: _Outcome) -> bool:
     """True if the partition could take no markers after all faults were healed, or, without faults, after the request."""
     healed = one.partition.timeline.healed
-    return takes_no_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
+    return cannot_take_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
 
 
 def _marker_may_be_lost(

@@ -14,19 +14,19 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import PermittedLosses
 from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost
-from conformance.judging.log.records import loss_in, moment_of, offsets_shown_by
+from conformance.judging.log.records import acknowledgement_moment, describe_loss, offsets_shown_by
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import (
     SEQUENCES,
+    batch_identity,
+    batch_sequences,
     epoch_begin,
     final_read,
-    identity,
+    leader_reads_at_own_epoch,
+    left_out_of_compacted,
     moment_of_event,
-    of_compacted,
-    own_reads,
     producer_batches,
-    sequences,
 )
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
@@ -46,8 +46,8 @@ def batches_are_appended_once(together: Together) -> Iterator[Claim]:
     """A sequence of a producer id and epoch appears only once in a leader's log."""
     producers = together.derive(Producers)
     for story in producers.partitions:
-        yield from of_compacted(story, map(producers.case, _writers(story)))
-        for read in own_reads(story):
+        yield from left_out_of_compacted(story, map(producers.case, _writers(story)))
+        for read in leader_reads_at_own_epoch(story):
             yield from _copies(producers, story, read)
 
 
@@ -70,7 +70,7 @@ def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> I
 
 
 def _places(batch: ReplicaBatch) -> list[tuple[int, int, int]]:
-    return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in sequences(batch)]
+    return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in batch_sequences(batch)]
 
 
 def _second(story: PartitionStory, read: FetchResult, case: str, first: ReplicaBatch, batch: ReplicaBatch) -> Claim:
@@ -88,7 +88,7 @@ def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     """At rest each acknowledged batch is in the leader's log at its offset, unless the log start passed it."""
     producers = together.derive(Producers)
     for story in producers.partitions:
-        yield from of_compacted(story, map(producers.case, _writers(story)))
+        yield from left_out_of_compacted(story, map(producers.case, _writers(story)))
         if (read := final_read(story)) is not None:
             yield from _judge_read(producers, story, read)
 
@@ -103,8 +103,8 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
         case = producers.case(write.producer_id) if write.is_committed and write.event < read.asked else ""
         if not case or not any(offset in shown for offset in range(write.offset, write.offset + len(write.values))):
             continue
-        trouble = loss_in(read, write, shown, may_be_compacted(story, read.event), {})
-        acknowledged = moment_of(story, write)
+        trouble = describe_loss(read, write, shown, may_be_compacted(story, read.event), {})
+        acknowledged = acknowledgement_moment(story, write)
         permission = permitted.between(acknowledged, (read.cur, read.event), offset=write.last_offset)
         if trouble and permission is not None:
             yield Excuse(permission, case)
@@ -119,8 +119,8 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
 def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
     """In a leader's log a producer's sequences rise without a gap, and its epochs never fall."""
     for story in together.derive(Producers).partitions:
-        yield from of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
-        for read in own_reads(story):
+        yield from left_out_of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
+        for read in leader_reads_at_own_epoch(story):
             yield from _epochs(story, read)
             yield from _judge_gaps(story, read)
 
@@ -185,7 +185,7 @@ def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
         tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)
         for one in story.produced:
             if one.producer_id >= 0 and one.acks == -1:
-                tries[identity(one)].append(one)
+                tries[batch_identity(one)].append(one)
         for repeated in tries.values():
             yield from _judge_retries(story, repeated)
 
@@ -197,9 +197,11 @@ def _judge_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterato
         return
     case = "disconnect" if unknown.error == UNKNOWN_OUTCOME and not unknown.timed_out else "time-out"
     offsets = sorted({one.offset for one in tries if one.error == NONE and one.offset >= 0})
-    read = next((one for one in reversed(own_reads(story)) if one.asked > known[-1].event), None)
+    read = next((one for one in reversed(leader_reads_at_own_epoch(story)) if one.asked > known[-1].event), None)
     copies = (
-        [one.base for one in producer_batches(read) if identity(one) == identity(unknown)] if read is not None else []
+        [one.base for one in producer_batches(read) if batch_identity(one) == batch_identity(unknown)]
+        if read is not None
+        else []
     )
     fine = len(offsets) <= 1 and len(copies) <= 1
     if not fine and (excuse := _why_forgotten(story, unknown, min([*offsets, *copies]), known[-1])):
@@ -209,7 +211,7 @@ def _judge_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterato
         shown = "" if fine else f"{by} was acknowledged at the offsets {say(offsets)}, and is at {say(copies)}"
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
     else:
-        yield from of_compacted(story, (case,))
+        yield from left_out_of_compacted(story, (case,))
 
 
 def _why_forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:

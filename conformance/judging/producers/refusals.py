@@ -12,9 +12,9 @@ from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import leads, why_forgotten
-from conformance.judging.producers.coordination import IN_TIME
-from conformance.judging.producers.logs import takes_no_markers
+from conformance.judging.producers.appends import is_leading, why_forgotten
+from conformance.judging.producers.coordination import SAFE_TIMEOUT_SHARE
+from conformance.judging.producers.logs import cannot_take_markers
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import IDEMPOTENT, Producers, ProducerWrite, Transaction
@@ -69,7 +69,7 @@ def _begins(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
         return
     seconds = story.timeline.time(refused[-1].asked) - story.timeline.time(refused[0].event) if refused else 0.0
     written = producers.written_by(story) if seconds >= LOAD_TIMEOUT else []
-    if any(takes_no_markers(one, refused[0].event, refused[-1].asked) for one in written):
+    if any(cannot_take_markers(one, refused[0].event, refused[-1].asked) for one in written):
         yield Excuse(TOO_FEW_REPLICAS, NEW_INSTANCE)
     elif seconds >= LOAD_TIMEOUT > story.timeline.watch_time(refused[0].event, refused[-1].asked, LOAD_TIMEOUT):
         yield Excuse(LOOKED_TOO_RARELY, NEW_INSTANCE)
@@ -115,7 +115,7 @@ def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded)
     asked = any(known.event > given and known.asked < one.event for known in story.given)
     ended = any(end.event > began and end.asked < one.event and end is not one for end in story.ends)
     allowed = min((known.timeout_ms for known in story.given), default=0) / 1000
-    in_time = story.timeline.time(one.event) - story.timeline.time(transaction.opened_at) < IN_TIME * allowed
+    in_time = story.timeline.time(one.event) - story.timeline.time(transaction.opened_at) < SAFE_TIMEOUT_SHARE * allowed
     return not asked and not ended and in_time and _names_the_latest(story, one, began)
 
 
@@ -140,7 +140,7 @@ def _may_write(partition: PartitionStory, write: ProduceResult) -> bool:
     same = [one for one in before if one.producer_epoch == write.producer_epoch]
     last = max((one.base_sequence + len(one.values) for one in same), default=0)
     begins = bool(before) or write.base_sequence == 0
-    return not unknown and not newer and begins and write.base_sequence == last and leads(partition, write)
+    return not unknown and not newer and begins and write.base_sequence == last and is_leading(partition, write)
 
 
 def _judge_answer(partition: PartitionStory, write: ProduceResult, case: str, began: int = NEVER) -> Iterator[Claim]:

@@ -127,7 +127,7 @@ def _produce_request(partition: PartitionStory, one: ProduceResult) -> Coordinat
     return CoordinatorRequest(*_first_fields("Produce", one, one.version), one.producer_id, one.producer_epoch, names)
 
 
-def of_write(partition: PartitionStory, write: ProduceResult) -> AnsweredRequest:
+def write_request(partition: PartitionStory, write: ProduceResult) -> AnsweredRequest:
     """Return a Produce that no coordinator sees, with its answer."""
     return AnsweredRequest(
         UNNUMBERED, _produce_request(partition, write), write.error, partition=partition, write=write

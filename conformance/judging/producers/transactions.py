@@ -9,7 +9,7 @@ from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import TransactionEnded
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import identity
+from conformance.judging.producers.logs import batch_identity
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.together import Together
 
@@ -26,7 +26,7 @@ class ProducerWrite(NamedTuple):
     @property
     def identity(self) -> tuple[object, ...]:
         """A key that a batch shares with its repetitions."""
-        return (self.partition.name, *identity(self.result))
+        return (self.partition.name, *batch_identity(self.result))
 
 
 class Transaction:

@@ -13,7 +13,7 @@ from protocol.codes import Error
 
 _LOADS = frozenset((Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE))
 _COORDINATOR = _LOADS | {Error.NOT_COORDINATOR}
-PASSING: dict[Api, frozenset[int]] = {
+TRANSIENT_ERRORS: dict[Api, frozenset[int]] = {
     "InitProducerId": _COORDINATOR,
     "AddPartitionsToTxn": _COORDINATOR | {Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED},
     "AddOffsetsToTxn": _COORDINATOR,
@@ -83,7 +83,7 @@ def _first_in_a_row(answers: Iterable[tuple[str, Api, int, int]]) -> dict[tuple[
     found: dict[tuple[int, Api], int] = {}
     first: dict[tuple[str, Api], int] = {}
     for node, api, event, error in answers:
-        if error in PASSING[api]:
+        if error in TRANSIENT_ERRORS[api]:
             found[event, api] = first.setdefault((node, api), event)
         else:
             first.pop((node, api), None)
@@ -94,6 +94,6 @@ def _is_over(timeline: Timeline, since: int, asked: int) -> bool:
     """True if the bound has passed since an event and since the last phase of a fault, and no fault is active."""
     calm = max([since, *(fault.event for fault in timeline.faults if fault.event < asked)])
     return (
-        not timeline.faults_standing(asked, asked)
+        not timeline.active_faults(asked, asked)
         and timeline.watch_time(calm, asked, TRANSIENT_TIMEOUT) >= TRANSIENT_TIMEOUT
     )

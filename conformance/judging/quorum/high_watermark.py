@@ -8,7 +8,7 @@ from conformance.judging.excuses import VOTER_LOG_LOST, VOTERS_CHANGED
 from conformance.judging.facts.exchange import Exchange, exchange_of
 from conformance.judging.facts.quorum import QuorumDescription
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.story import QuorumStory, costs_records, excuses, in_real_time
+from conformance.judging.quorum.story import QuorumStory, excuses, in_real_time, loses_metadata_records
 from protocol.quorum import QuorumAnswer
 from protocol.words import say
 
@@ -45,7 +45,7 @@ def _lost_in(epoch: int, event: int, story: QuorumStory, epochs: Sequence[tuple[
     began = [
         span.began
         for span in story.timeline.spans
-        if span.began < event and costs_records(span.effects) and not voters.isdisjoint(span.nodes)
+        if span.began < event and loses_metadata_records(span.effects) and not voters.isdisjoint(span.nodes)
     ]
     return any(epoch <= next(later for at, later in epochs if at > one) for one in began)
 

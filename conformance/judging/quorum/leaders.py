@@ -17,10 +17,10 @@ def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.known, "answers", alone=story.is_scripted)
     alone = by_node(story.own_words(story.known)).values()
     for known in alone if story.is_scripted else [story.words_of_all(story.known)]:
-        yield from same_leader(known, "answers", "two-leaders")
+        yield from judge_same_leader(known, "answers", "two-leaders")
 
 
-def same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
+def judge_same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
     """Yield a finding each time another process or another kind of answer names the leader of an epoch."""
     first: dict[int, KnownLeader] = {}
     shown: set[tuple[object, ...]] = set()
@@ -40,11 +40,11 @@ def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
     for case, is_stored in (("answers", False), (STORED, True)):
         mine = [one for one in story.known if (one.source == STORED) is is_stored]
         yield from excuses(story, mine, case, alone=True)
-    for known in named_by_controllers(story):
+    for known in leaders_by_controller(story):
         yield from _no_lower_epoch(known)
 
 
-def named_by_controllers(story: QuorumStory) -> Iterator[list[KnownLeader]]:
+def leaders_by_controller(story: QuorumStory) -> Iterator[list[KnownLeader]]:
     """Yield the leaders that each controller named."""
     known = by_node(story.own_words(story.known))
     yield from (facts for node, facts in known.items() if node in story.timeline.controller_names)
@@ -75,7 +75,7 @@ def _after_the_highest(known: Sequence[KnownLeader]) -> Iterator[tuple[KnownLead
 def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
     """No process of a controller names an older epoch than an earlier process of it did."""
     yield from excuses(story, story.known, "epoch", alone=True)
-    for known in named_by_controllers(story):
+    for known in leaders_by_controller(story):
         shown: set[tuple[object, ...]] = set()
         for highest, one in _after_the_highest(known):
             what = (one.incarnation, one.source)
@@ -94,7 +94,7 @@ def answers_name_the_leader_in_between(story: QuorumStory) -> Iterator[Claim]:
     """If two answers of one process name the same leader and epoch, so does every answer in between."""
     case = "every-answer"
     yield from excuses(story, story.known, case, alone=True)
-    for known in named_by_controllers(story):
+    for known in leaders_by_controller(story):
         answers = [one for one in known if one.source in ANSWERS]
         shown: set[tuple[object, ...]] = set()
         for before, one, after in _in_between(answers):

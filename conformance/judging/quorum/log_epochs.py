@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from conformance.judging.excuses import EPOCH_FILES_CHANGED
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.logs_on_disk import first_fall, openings
+from conformance.judging.quorum.logs_on_disk import first_batches, first_decrease
 from conformance.judging.quorum.story import QuorumStory, excuses
 
 
@@ -13,7 +13,7 @@ def _never_decrease(story: QuorumStory, case: str) -> Iterator[Claim]:
     yield from excuses(story, story.logs, case, alone=True)
     for read in story.own_words(story.logs):
         if len(read.held.batches) > 1:
-            fall = first_fall((one.base_offset, one.leader_epoch) for one in read.held.batches)
+            fall = first_decrease((one.base_offset, one.leader_epoch) for one in read.held.batches)
             shown = "{}: the batch at offset {} follows one of epoch {} and has epoch {}".format(
                 read.node, *fall or ("",) * 3
             )
@@ -47,7 +47,7 @@ def _cache_agrees(read: MetadataLogOnDisk) -> Finding | None:
     """Compare leader-epoch-checkpoint with the batches between log start and log end; None for an empty log."""
     if not read.held.batches:
         return None
-    log = {one.leader_epoch: one.base_offset for one in openings(read)}
+    log = {one.leader_epoch: one.base_offset for one in first_batches(read)}
     cached = {one.epoch: one.start_offset for one in read.held.epochs or ()}
     inside = range(read.held.log_start + 1, read.held.log_end)
     missing = next((epoch for epoch, offset in log.items() if cached.get(epoch) != offset), None)

@@ -7,9 +7,9 @@ from conformance.judging.excuses import METADATA_LOG_TORN
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import KnownLeader
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.logs_on_disk import MetadataLogs, Watermark, first_gap, openings
+from conformance.judging.quorum.logs_on_disk import MetadataLogs, Watermark, first_batches, first_gap
 from conformance.judging.quorum.story import QuorumStory, excuses
-from conformance.judging.quorum.votes import Ballot, ballots
+from conformance.judging.quorum.votes import Ballot, votes_given
 from history.readings import LeaderChange, LoggedBatch
 from protocol.words import say
 
@@ -22,7 +22,7 @@ def leader_change_opens_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     known = _leaders_named(story)
     for read in story.own_words(story.logs):
         changes = {one.offset: one for one in read.held.leader_changes}
-        for batch in openings(read):
+        for batch in first_batches(read):
             wrong = _wrong_with(batch, changes.get(batch.base_offset), voters, exact=not story.is_scripted)
             other = known.get(batch.leader_epoch)
             if not wrong and other is not None and other.leader != changes[batch.base_offset].leader:
@@ -77,7 +77,7 @@ def leaders_were_granted_by_a_majority(story: QuorumStory) -> Iterator[Claim]:
 def granting_voters_voted_for_the_leader(story: QuorumStory) -> Iterator[Claim]:
     """No voter that a LeaderChange record counts voted for another candidate in that epoch, by its answers and its disk."""
     cast: dict[tuple[int, int], Ballot] = {}
-    for vote in story.own_words(story.derive(ballots)):
+    for vote in story.own_words(story.derive(votes_given)):
         cast.setdefault((story.timeline.ids[vote.node], vote.epoch), vote)
     for read in story.own_words(story.logs):
         for one in read.held.leader_changes:

@@ -8,7 +8,13 @@ from conformance.judging.facts.exchange import by_event
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import MetadataFetch
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
-from conformance.judging.quorum.logs_on_disk import Held, MetadataLogs, Watermark, first_difference, within
+from conformance.judging.quorum.logs_on_disk import (
+    HeldBatches,
+    MetadataLogs,
+    Watermark,
+    batches_within,
+    first_difference,
+)
 from conformance.judging.quorum.story import QuorumStory, excuses
 from history.readings import HeldSnapshot
 
@@ -52,7 +58,7 @@ def _compared(
     one: MetadataLogOnDisk, other: MetadataLogOnDisk, end: int, case: str, by: tuple[int, ...], why: str
 ) -> Finding:
     start = max(one.held.log_start, other.held.log_start)
-    offset = first_difference(within(one, start, end), within(other, start, end))
+    offset = first_difference(batches_within(one, start, end), batches_within(other, start, end))
     shown = f"the logs of {one.node} and {other.node} differ at offset {offset}, and {why}"
     return Finding(offset < 0, case, by, shown, "differing-batches")
 
@@ -83,7 +89,7 @@ def equal_offset_and_epoch_is_equal_bytes(story: QuorumStory) -> Iterator[Claim]
 def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
     """A batch that was seen below a high watermark is the same on every node that has its offset, forever."""
     yield from excuses(story, [*story.logs, *story.fetched], "batches")
-    earlier: list[Held] = []
+    earlier: list[HeldBatches] = []
     for held, committed in _as_committed(story):
         for other in _latest_of_each(earlier):
             if (claim := _same_committed(other, held)) is not None:
@@ -92,26 +98,26 @@ def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
             earlier.append(committed)
 
 
-def _as_committed(story: QuorumStory) -> Iterator[tuple[Held, Held | None]]:
+def _as_committed(story: QuorumStory) -> Iterator[tuple[HeldBatches, HeldBatches | None]]:
     """Yield a node's batches together with the committed part of them: below a high watermark that was known in that epoch."""
     logs = story.derive(MetadataLogs)
     facts: list[MetadataLogOnDisk | MetadataFetch] = [*logs.reads, *story.words_of_all(story.fetched)]
     for fact in sorted(facts, key=by_event):
         if isinstance(fact, MetadataFetch):
-            held = Held.from_answer(fact)
+            held = HeldBatches.from_answer(fact)
             yield held, held
             continue
-        held, known = Held.from_disk(fact), logs.watermark_for(fact)
+        held, known = HeldBatches.from_disk(fact), logs.watermark_for(fact)
         below = tuple([one for one in held.batches if known is not None and one[1] < known.offset])
         yield held, held._replace(epoch=known.epoch, batches=below) if known is not None and below else None
 
 
-def _latest_of_each(earlier: Sequence[Held]) -> list[Held]:
+def _latest_of_each(earlier: Sequence[HeldBatches]) -> list[HeldBatches]:
     """Return the latest batches of each node with digests, and the latest without."""
     return [*{(one.node, bool(one.batches and one.batches[0][3])): one for one in earlier if one.batches}.values()]
 
 
-def _same_committed(other: Held, held: Held) -> Claim | None:
+def _same_committed(other: HeldBatches, held: HeldBatches) -> Claim | None:
     """Compare a node's batches with another node's committed ones; None if they have no offset in common."""
     common = [one for one in other.batches if held.start <= one[0] < held.end]
     if not common:

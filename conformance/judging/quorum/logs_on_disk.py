@@ -18,7 +18,7 @@ class Watermark(NamedTuple):
     event: int
 
 
-class Held(NamedTuple):
+class HeldBatches(NamedTuple):
     """Batches of a node at an event: its whole log, or the part below the high watermark in its answer to a Fetch.
 
     `epoch` is the newest in the node's log. `batches` have first and last offset, epoch and digest, which is empty if only an
@@ -92,7 +92,7 @@ class MetadataLogs:
         return [found[key] for key in sorted(found)]
 
 
-def openings(log: MetadataLogOnDisk) -> list[LoggedBatch]:
+def first_batches(log: MetadataLogOnDisk) -> list[LoggedBatch]:
     """Return the first batch of each epoch, if the log shows it to be the first: it follows a batch of another epoch, or is at
     offset 0."""
     before = -1
@@ -105,7 +105,7 @@ def openings(log: MetadataLogOnDisk) -> list[LoggedBatch]:
     return found
 
 
-def first_fall(epochs: Iterable[tuple[int, int]]) -> tuple[int, int, int] | None:
+def first_decrease(epochs: Iterable[tuple[int, int]]) -> tuple[int, int, int] | None:
     """Return the first offset whose epoch is lower than the one before, and both epochs; None if epochs never decrease.
 
     >>> first_fall([(0, 1), (4, 3), (9, 2)]), first_fall([(0, 1), (4, 1)])
@@ -129,7 +129,7 @@ def first_gap(batches: Sequence[LoggedBatch], start: int, upto: int) -> int | No
     return expected if expected < upto else None
 
 
-def within(log: MetadataLogOnDisk, start: int, end: int) -> list[LoggedBatch]:
+def batches_within(log: MetadataLogOnDisk, start: int, end: int) -> list[LoggedBatch]:
     """Return the batches that lie entirely between two offsets, the second exclusive."""
     return [batch for batch in log.held.batches if start <= batch.base_offset and batch.last_offset < end]
 

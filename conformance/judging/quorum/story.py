@@ -76,20 +76,20 @@ class QuorumStory(Story):
         return self.is_scripted or len(self.timeline.controller_names) > 1
 
     @cached_property
-    def disk_lost(self) -> int:
+    def disk_lost_at(self) -> int:
         """The first event at which a fault removed records of the metadata log, or more, from a controller; NEVER if none did."""
         controllers = self.timeline.controller_names
         return min(
             (
                 span.began
                 for span in self.timeline.spans
-                if costs_records(span.effects) and not controllers.isdisjoint(span.nodes)
+                if loses_metadata_records(span.effects) and not controllers.isdisjoint(span.nodes)
             ),
             default=NEVER,
         )
 
     @cached_property
-    def forged_since(self) -> int:
+    def forged_at(self) -> int:
         """The first request that the kit sent under a voter's id and that was not refused; NEVER without one."""
         ids = {self.timeline.ids[name] for name in self.timeline.controller_names}
         ids |= {voter.replica_id for one in self.described for voter in one.said.current_voters}
@@ -97,20 +97,20 @@ class QuorumStory(Story):
 
     def own_words(self, facts: Sequence[E]) -> list[E]:
         """Return the facts by which one node can be judged alone: those before a controller lost its disk."""
-        return [one for one in facts if one.event < self.disk_lost] if self.has_several_voters else []
+        return [one for one in facts if one.event < self.disk_lost_at] if self.has_several_voters else []
 
     def words_of_all(self, facts: Sequence[E]) -> list[E]:
         """Return the facts by which nodes can be compared: those before a forged request, if the kit plays no voter."""
-        return [] if self.is_scripted else [one for one in self.own_words(facts) if one.event < self.forged_since]
+        return [] if self.is_scripted else [one for one in self.own_words(facts) if one.event < self.forged_at]
 
     def left_out_of(self, facts: Sequence[Exchange], *, alone: bool = False) -> Iterator[Evidence]:
         """Yield once each reason why facts cannot be compared or, if `alone`, why one node cannot be judged alone."""
         last = max((one.event for one in facts), default=-1)
-        if self.has_several_voters and (self.left_out or last >= self.disk_lost):
+        if self.has_several_voters and (self.left_out or last >= self.disk_lost_at):
             yield CONTROLLER_DISK_LOST
         if not alone and self.is_scripted and facts:
             yield VOTERS_SCRIPTED
-        elif not alone and self.has_several_voters and last >= self.forged_since:
+        elif not alone and self.has_several_voters and last >= self.forged_at:
             yield REQUEST_FORGED
 
     # --- changes
@@ -142,7 +142,7 @@ class QuorumStory(Story):
         return frozenset(self.timeline.names[id] for id in ids if id in self.timeline.names)
 
 
-def costs_records(effects: Effects) -> bool:
+def loses_metadata_records(effects: Effects) -> bool:
     """True if the fault loses records of the metadata log, alone or together with those of every partition."""
     return "log-dir" in effects.disk or (effects.every_partition and not LOG_LOSSES.isdisjoint(effects.disk))
 

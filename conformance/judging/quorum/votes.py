@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from conformance.judging.facts.exchange import Exchange, exchange_of
 from conformance.judging.facts.quorum import VoteResult
 from conformance.judging.judge import Claim, Finding, story_judge
-from conformance.judging.quorum.leaders import STORED, named_by_controllers, same_leader
+from conformance.judging.quorum.leaders import STORED, judge_same_leader, leaders_by_controller
 from conformance.judging.quorum.story import QuorumStory, by_node, excuses, in_real_time
 
 
@@ -20,7 +20,7 @@ class Ballot(Exchange, frozen=True, gc=False):
         return f"{self.node} voted for {self.voted} in epoch {self.epoch} ({self.source})"
 
 
-def ballots(story: QuorumStory) -> list[Ballot]:
+def votes_given(story: QuorumStory) -> list[Ballot]:
     """Return the votes of all nodes. A pre-vote does not count."""
     stored = [Ballot(*exchange_of(one), STORED, one.epoch, one.voted) for one in story.states if one.voted >= 0]
     granted = [one for one in story.votes if one.granted and not one.pre_vote]
@@ -42,12 +42,12 @@ def _same_vote(cast: Iterable[Ballot], case: str) -> Iterator[Finding]:
 @story_judge("KIP595-INV-03", QuorumStory, "known", "votes", "states")
 def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
     """No node votes for two candidates in an epoch, or names two leaders of it."""
-    yield from excuses(story, story.derive(ballots), "vote", alone=True)
+    yield from excuses(story, story.derive(votes_given), "vote", alone=True)
     yield from excuses(story, story.known, "leader", alone=True)
-    for cast in by_node(story.own_words(story.derive(ballots))).values():
+    for cast in by_node(story.own_words(story.derive(votes_given))).values():
         yield from _same_vote(cast, "vote")
-    for known in named_by_controllers(story):
-        yield from same_leader(known, "leader", "two-leaders")
+    for known in leaders_by_controller(story):
+        yield from judge_same_leader(known, "leader", "two-leaders")
 
 
 @story_judge("KIP595-QS-04", QuorumStory, "states")
@@ -55,11 +55,11 @@ def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
     """No quorum-state has another leader or vote for an epoch than it had before."""
     case = "leader-and-vote"
     yield from excuses(story, story.states, case, alone=True)
-    stored = [one for one in story.own_words(story.derive(ballots)) if one.source == STORED]
+    stored = [one for one in story.own_words(story.derive(votes_given)) if one.source == STORED]
     for cast in by_node(stored).values():
         yield from _same_vote(cast, case)
-    for known in named_by_controllers(story):
-        yield from same_leader((one for one in known if one.source == STORED), case, "two-leaders")
+    for known in leaders_by_controller(story):
+        yield from judge_same_leader((one for one in known if one.source == STORED), case, "two-leaders")
 
 
 @story_judge("KIP595-VOTE-04", QuorumStory, "votes")

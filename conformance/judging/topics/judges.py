@@ -41,14 +41,14 @@ def refused_changes_leave_no_trace(story: ResourceStory) -> Iterator[Claim]:
     for refused in story.refusals():
         if refused.kind in ("create", "grow"):
             for seen in _later(story.seen, refused):
-                possible, accounted = story.may_show(seen), story.is_accounted_for(seen, refused)
+                possible, accounted = story.visible_changes(seen), story.is_accounted_for(seen, refused)
                 yield from _claims(refused, possible, partial(_topic_untouched, refused, seen, accounted))
         if refused.configs:
             for described in _later(story.described, refused):
-                possible = story.may_show(described)
+                possible = story.visible_changes(described)
                 for key in refused.configs:
                     untouched = partial(
-                        _value_untouched, refused, described, key, story.described_before(refused, described, key)
+                        _value_untouched, refused, described, key, story.last_described(refused, described, key)
                     )
                     yield from _claims(refused, possible, untouched)
 
@@ -126,7 +126,7 @@ def _later(answers: list[T], change: ResourceChange) -> Iterator[T]:
 def acknowledged_configuration_is_in_force(story: ResourceStory) -> Iterator[Claim]:
     """At rest every broker concerned describes the last acknowledged value, and applies it (GEN-19)."""
     for claim in _described_and_in_force(story):
-        in_vain = isinstance(claim, Finding) and not claim.held and not story.timeline.saw_the_wait
+        in_vain = isinstance(claim, Finding) and not claim.held and not story.timeline.watched_the_wait
         yield Excuse(LOOKED_TOO_RARELY, claim.case) if in_vain else claim
 
 

@@ -75,9 +75,7 @@ class ResourceStory(Story):
     def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
         """True if a fault delayed messages of a controller, or of the requested broker, while the request was under way."""
         spans = (
-            span
-            for span in self.timeline.faults_standing(change.asked, change.event)
-            if span.effects.may_delay_messages
+            span for span in self.timeline.active_faults(change.asked, change.event) if span.effects.may_delay_messages
         )
         hit = {node for span in spans for node in span.nodes}
         return change.node in hit or not hit <= self.timeline.broker_names
@@ -112,7 +110,7 @@ class ResourceStory(Story):
         before = [change for change in self.possible_changes(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
-    def described_before(self, change: ResourceChange, answer: Described, key: str) -> str | None:
+    def last_described(self, change: ResourceChange, answer: Described, key: str) -> str | None:
         """Return the value of a key as the process that answers described it last before a change.
 
         It is None if there is no such description, or if another change may have taken effect since.
@@ -129,7 +127,7 @@ class ResourceStory(Story):
 
     # --- topics of one name
 
-    def may_show(self, answer: TopicSeen | Described) -> list[ResourceChange]:
+    def visible_changes(self, answer: TopicSeen | Described) -> list[ResourceChange]:
         """Return the changes that a broker's answer may show. Changes that ended before the creation of the topic that the broker
         knew do not count.
 

@@ -60,7 +60,7 @@ class Consumers:
 
     def _new(self, name: str, group: str | None = None, rack: str | None = None) -> Consumer:
         """Start a consumer that does not wait for brokers that are down. Raises Absent if no broker runs."""
-        running = self._roles.running()
+        running = self._roles.running_brokers()
         if not running:
             raise Absent("no broker runs")
         return self._bench.consumer(name, group, rack, running)

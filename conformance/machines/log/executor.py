@@ -11,7 +11,7 @@ from conformance.core.bench import Bench
 from conformance.core.echoing import request_to_echo
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
-from conformance.core.sweeping import Swept, turn_of
+from conformance.core.sweeping import SweepTargets, turn_of
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT, UNCLEAN_ELECTION
 from conformance.machines.log.consumers import Consumers
 from conformance.machines.log.fetches import Fetches
@@ -204,7 +204,11 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         if len(effects) == len(self.standing) and all(one.idles_processes or one.fails_directory for one in effects):
             with suppress(Overdue):
                 self.bench.eventually(
-                    lambda: not self.roles.leaderless(), "a leader", within=CONVERGENCE_TIMEOUT + 2, every=0.5, due=None
+                    lambda: not self.roles.leaderless_partitions(),
+                    "a leader",
+                    within=CONVERGENCE_TIMEOUT + 2,
+                    every=0.5,
+                    due=None,
                 )
 
     def _describe_directories(self) -> None:
@@ -235,11 +239,11 @@ class LogExecutor(TopicAdministration[do.LogStep]):
         return met
 
     def at_rest(self) -> None:
-        with self.roles.one_look():
+        with self.roles.shared_metadata():
             self._fetches.revisit_last()
             self.attempt(steps.Sweep(turn=turn_of(self.bench.tape.example.example)))
             # The content of a replica's log is certain between two reads of it.
             self.read_everything()
 
-    def sweep_targets(self) -> Swept:
-        return Swept(self.partitions.ids, self._group)
+    def sweep_targets(self) -> SweepTargets:
+        return SweepTargets(self.partitions.ids, self._group)

@@ -36,7 +36,7 @@ class LeaderProbes:
     def _probe_leader(self, on: str) -> None:
         """Probe whether the leader commits, whether its high watermark waits for the current ISR, and which leader
         epochs it serves."""
-        with self._roles.one_look():
+        with self._roles.shared_metadata():
             leader, epoch = self._roles.node(on, "leader"), self._roles.epoch(on)
         for acks in (-1, 1, -1):
             self._writes.write(on, leader, acks, self._writes.batch(on))
@@ -50,7 +50,7 @@ class LeaderProbes:
     def _probe_former_leader(self, on: str) -> None:
         """Probe whether the former leader commits, at any epoch, and whether it rejects requests that name a newer
         leader epoch."""
-        with self._roles.one_look():
+        with self._roles.shared_metadata():
             former, state = self._roles.node(on, "former-leader"), self._roles.partition_state(on)
         if former.node == self._bench.name_of(state.leader):
             raise Absent(f"{on} has no former leader that can be reached")

@@ -41,7 +41,7 @@ class Writes:
         self.write(step.on, self._roles.node(step.on, step.to), step.acks, batch)
 
     def produce_to_all(self, step: do.ProduceToAll) -> None:
-        with self._roles.one_look():
+        with self._roles.shared_metadata():
             for on in filter(self._partitions.__contains__, EVERY_PARTITION):
                 with suppress(*UNANSWERED, Absent):
                     self.produce(do.Produce(on=on, records=step.records, acks=step.acks, to=step.to))

@@ -145,7 +145,7 @@ class Client:
         Absent."""
         if self.transactional:
             return self._roles.coordinator(self.producer.transactional_id, CoordinatorType.TRANSACTION)
-        running = self._roles.running()
+        running = self._roles.running_brokers()
         if not running:
             raise Absent("no broker runs")
         return self._bench.node(running[0])

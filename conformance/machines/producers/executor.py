@@ -7,7 +7,7 @@ from conformance.core.administration import TopicAdministration
 from conformance.core.bench import Bench
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent, Roles
-from conformance.core.sweeping import Swept, turn_of
+from conformance.core.sweeping import SweepTargets, turn_of
 from conformance.machines.producers.clients import Client, UnansweredProduce
 from conformance.machines.producers.partitions import new_partitions
 from conformance.machines.producers.python import PythonProducers
@@ -96,7 +96,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     @run.register
     def _write_to_several(self, step: do.WriteToSeveral) -> None:
-        with self.roles.one_look():
+        with self.roles.shared_metadata():
             node = self.roles.node(step.on, "leader")
             led = {on: one for on, one in self.partitions.items() if self._leads(node, on)}
         self.clients[step.producer].write_to_several(led, node, self._value())
@@ -226,7 +226,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     def at_rest(self) -> None:
         self._transactions.await_ends()
-        with self.roles.one_look():
+        with self.roles.shared_metadata():
             self.run(do.Describe())
             with suppress(*UNANSWERED, Absent):
                 wanted = [(one.topic, one.index) for one in self.partitions.values()]
@@ -235,5 +235,5 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
             # The content of a replica's log is certain between two reads of it.
             self.read_everything()
 
-    def sweep_targets(self) -> Swept:
-        return Swept([self.partition_for_fault(on) for on in self.partitions], self._group)
+    def sweep_targets(self) -> SweepTargets:
+        return SweepTargets([self.partition_for_fault(on) for on in self.partitions], self._group)

@@ -76,7 +76,7 @@ class PythonProducers:
         return self._begin(name)
 
     def _begin(self, name: PythonProducerName) -> KafkaPythonProducer:
-        running = self._roles.running()
+        running = self._roles.running_brokers()
         if not running:
             raise Absent("no broker runs")
         self._instances += 1

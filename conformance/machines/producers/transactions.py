@@ -42,7 +42,7 @@ class Transactions:
         for client in self._clients:
             with suppress(WireError, Absent):
                 client.coordinator().describe_transaction(client.producer.transactional_id)
-        for broker in self._roles.running():
+        for broker in self._roles.running_brokers():
             with suppress(WireError):
                 self._bench.node(broker).list_transactions()
                 self._describe_producers(self._bench.node(broker))

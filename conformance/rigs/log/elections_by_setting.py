@@ -79,7 +79,7 @@ class ElectionSettings:
         self.bench.processes.kill(self.first, role="leader")
         self._await_state(lambda one: one.leader == -1, "no leader")
         for one in self.partitions["wiped"]:
-            self.bench.disk(self.first, f"{one.name}-0").lose()
+            self.bench.disk(self.first, f"{one.name}-0").remove_replica()
         self.bench.processes.start(self.second)
         self.bench.eventually(self._is_listed, f"{self.second} unfenced", START_TIMEOUT, due="node")
 

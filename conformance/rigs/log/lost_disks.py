@@ -68,7 +68,7 @@ class LostDisks:
         self.bench.processes.crash(*self.victims)
         for name in self.victims:
             for one in self.partitions:
-                self.bench.disk(name, str(one)).lose()
+                self.bench.disk(name, str(one)).remove_replica()
         for name in self.victims:
             self.bench.processes.start(name)
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from conformance.judging.log.offsets import end_of
+from conformance.judging.log.offsets import epoch_end
 from conformance.rigs.log.partition import Partition
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -33,7 +33,7 @@ class FetchedLog(msgspec.Struct, frozen=True):
         """Return what a leader at epoch `current` with this log must answer to OffsetForLeaderEpoch (catalogue, section
         M)."""
         entries = sorted({current: self.end, **self.epoch_starts}.items())
-        return EpochAndOffset(*end_of(epoch, entries, self.end))
+        return EpochAndOffset(*epoch_end(epoch, entries, self.end))
 
     def ended_epochs(self) -> list[int]:
         """Return the epochs with records before the last epoch with records, oldest first."""

@@ -60,7 +60,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     if not all(placed):
         raise KitError(f"all of {TOPICS} topics are in one of two log directories: {say(described)}")
     data = TwoLogDirsData(*map(tuple, placed))
-    bench.disk(broker, LOST).fail()
+    bench.disk(broker, LOST).fail_directory()
     disks = TwoLogDirs(bench, data)
     bench.eventually(disks.failed_directory, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports the failure, and the controller elects new leaders, here none; the broker

@@ -16,7 +16,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.damaging import Disk
 from conformance.core.topologies import COMBINED, EXPIRING, MEASURED
-from conformance.core.waiting import LASTING
+from conformance.core.waiting import MIN_LASTING_TIMEOUT
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.restarts import answering_again
@@ -90,7 +90,7 @@ class Log:
 
     def producer(self, producer_id: int) -> ProducerState | None:
         described = self.stage.broker.describe_producers(self.name, self.index)
-        return self.stage.bench.require(described, "description", LASTING).producer(producer_id)
+        return self.stage.bench.require(described, "description", MIN_LASTING_TIMEOUT).producer(producer_id)
 
     def producer_state(self, producer_id: int) -> LogState:
         return LogState(self.start(), self.stable_end(), self.end(), self.producer(producer_id))

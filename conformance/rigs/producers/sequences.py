@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from conformance.core.checks import Claim, PremiseClaim, held_if, premise
-from conformance.core.waiting import LASTING
+from conformance.core.waiting import MIN_LASTING_TIMEOUT
 from conformance.rigs.producers.combined_node import Log, Stage, StageProducer
 from fixtures.views.producer import DIALECTS
 from protocol.codes import Error
@@ -39,7 +39,7 @@ def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
     """Return the premise that the coordinator's description matches its acknowledged requests. A transaction with a
     short timeout may end at any time, any transaction while the host sleeps."""
     lasts = producer.timeout_ms / 1000
-    if lasts < LASTING:
+    if lasts < MIN_LASTING_TIMEOUT:
         return premise(met, what)
     awake = producer.bench.wait.end_of_wait(met, lasts)
     return premise(awake, what, promised=("KIP360-TXN-06", producer.dialect.name))

@@ -99,6 +99,6 @@ def collectors_for(subjects: Iterable[Subject]) -> dict[Collector, list[str]]:
     return found
 
 
-def without_files(subjects: Collection[Subject]) -> str:
+def why_no_files(subjects: Collection[Subject]) -> str:
     """Return why no files are collected for these subjects; empty if some are."""
     return "" if collectors_for(subjects) else "the disks: the events name nothing that has files"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.core.machines import MACHINES
-from conformance.judging.narration import Narration, in_words
+from conformance.judging.narration import Narration, step_in_words
 from conformance.running.evidence.violation import ViolationHistory
 from history.subjects import Subject
 from history.taken import Taken
@@ -41,7 +41,7 @@ def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, s
     leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
     explained = step_descriptions(read.history.example.check).get(step.kind, "")
-    return [f"**Step {step.number + 1}: {in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
+    return [f"**Step {step.number + 1}: {step_in_words(step.step)}**{now}", "", *([explained, ""] if explained else [])]
 
 
 def _event_block(lines: Sequence[str]) -> list[str]:

@@ -12,9 +12,9 @@ import msgspec
 
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.notice import what_a_user_notices
-from conformance.running.evidence.collectors import Collector, collectors_for, without_files
+from conformance.running.evidence.collectors import Collector, collectors_for, why_no_files
 from conformance.running.evidence.course import course_text
-from conformance.running.evidence.report import report_text, with_replays
+from conformance.running.evidence.report import insert_replays, report_text
 from conformance.running.evidence.violation import ViolationHistory, violation_history
 from conformance.running.standing import Standing
 from history.command import replay_command
@@ -29,7 +29,7 @@ from history.violation import DISKS, VIOLATION, FiledViolation
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
-BEFORE = 2.0
+SECONDS_BEFORE = 2.0
 """Seconds of logs and frames to include from before the example, since clocks differ and requests may have been in flight."""
 
 NOT_KNOWN = "Not known: no entry of known-deviations.toml is about this row, version and schedule."
@@ -82,7 +82,7 @@ def write_evidence(
     read = violation_history(standing.column, history, observation)
     _write_json(folder / "schedule.json", schedule_of(read, standing.cluster.topology.name))
     (folder / "history.jsonl").write_bytes(b"".join(_history_lines(history)))
-    collected = _Collected(folder, standing.cluster, time.time() - seconds - BEFORE)
+    collected = _Collected(folder, standing.cluster, time.time() - seconds - SECONDS_BEFORE)
     collected.all(read.subjects)
     (folder / DISKS).write_text(collected.on_disk + "\n")
     (folder / "course.md").write_text(course_text(read))
@@ -108,7 +108,7 @@ def add_replays(folder: Path, replays: ReplayResult) -> None:
     """
     counted = f"{replays.seen} of {replays.tries} replays. " if replays.tries else ""
     path, filed = folder / "report.md", folder / VIOLATION
-    path.write_text(with_replays(path.read_text(), counted + replays.note))
+    path.write_text(insert_replays(path.read_text(), counted + replays.note))
     violation = decode(filed.read_bytes(), FiledViolation, filed)
     _write_json(filed, msgspec.structs.replace(violation, seen_again=counted + replays.note))
     if replays.schedule and not replays.seen:
@@ -146,7 +146,7 @@ class _Collected:
             self._collect(f"the log of {name}", partial(self._log, name))
         for collector, names in collectors_for(about).items():
             self._collect("the disks", partial(self._disks, collector, names))
-        self.lacking += filter(None, [without_files(about)])
+        self.lacking += filter(None, [why_no_files(about)])
 
     def _collect(self, what: str, do: Callable[[], object]) -> None:
         """Collect one part of the evidence, or note that it is missing; a cluster in trouble may not provide it.
@@ -165,7 +165,7 @@ class _Collected:
         lines = [msgspec.json.encode(one) + b"\n" for one in transcript.entries() if one.time_ns >= begins]
         (self._folder / "transcript.jsonl").write_bytes(b"".join(lines))
         if transcript.forgotten_ns > begins:
-            gone = transcript.forgotten_ns / 1e9 - self._since - BEFORE
+            gone = transcript.forgotten_ns / 1e9 - self._since - SECONDS_BEFORE
             self.lacking.append(f"the frames of the first {gone:.0f} s: a transcript has a limited size")
 
     def _log(self, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from conformance.catalogue import shipped_rows
 from conformance.judging.excerpt import excerpt
-from conformance.judging.narration import EventLine, in_words
+from conformance.judging.narration import EventLine, step_in_words
 from conformance.running.evidence.disk_words import DISK_LINES, disk_lines_about
 from conformance.running.evidence.violation import ViolationHistory
 from history.taken import Taken
@@ -16,15 +16,15 @@ WIDTH = 118
 """The maximum line length. The command is never wrapped."""
 MAX_LINES = 6
 """The maximum number of lines of a paragraph."""
-SHOWN_LINES = 16
+MAX_SHOWN_LINES = 16
 """The maximum number of lines for all events that show the violation together; any other event has one line."""
 INDENT, MARGIN = " " * 18, 20
 """The indent of an event's further lines, and the width that wrapping takes from each."""
-STEPS = 8
+MAX_STEPS = 8
 """The maximum number of steps of a schedule that is shown in full."""
 LACKING = 4
 NOTICED, HAPPENED = "What a user would notice", "What happened"
-SEEN_AGAIN = "Seen again: "
+REPLAYS_HEADING = "Seen again: "
 """The first words of the paragraph with the result of the replays, which is known only after the report is written."""
 
 
@@ -65,7 +65,7 @@ def _head_lines(read: ViolationHistory, short: Short) -> list[str]:
         f"# {row.id}: {row.title}{label}",
         "",
         *paragraphs([short(observation.detail.partition("\n")[0]) or observation.label or row.title, short(where)]),
-        f"{SEEN_AGAIN}not replayed yet.",
+        f"{REPLAYS_HEADING}not replayed yet.",
         "",
         *paragraphs([f"{row.statement.strip()} ({row.family}, {row.section}; level {row.level})"], "> "),
     ]
@@ -94,7 +94,7 @@ def wrap_text(text: str, first: str = "", then: str = "", most: int = MAX_LINES)
 def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
     found = excerpt(read.history, read.about, read.observation.events)
     steps = {n: step.number + 1 for step in read.steps for n in range(step.begin, step.end)}
-    each = min(4, SHOWN_LINES // max(1, sum(one.shown for one in found.lines)))
+    each = min(4, MAX_SHOWN_LINES // max(1, sum(one.shown for one in found.lines)))
     lines = [line for one in found.lines for line in _exchange_lines(one, steps.get(one.event.n, 0), short, each)]
     where = f" of {len(read.steps)} steps, whose numbers are in brackets" if read.steps else ""
     note = (
@@ -107,9 +107,9 @@ def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
 
 def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
     """Return the steps of a short schedule; a long one is only in course.md."""
-    if not 0 < len(steps) <= STEPS:
+    if not 0 < len(steps) <= MAX_STEPS:
         return []
-    return [*(shorten(f"{step.number + 1}. {short(in_words(step.step))}", WIDTH) for step in steps), ""]
+    return [*(shorten(f"{step.number + 1}. {short(step_in_words(step.step))}", WIDTH) for step in steps), ""]
 
 
 def _exchange_lines(one: EventLine, step: int, short: Short, most: int) -> list[str]:
@@ -178,8 +178,8 @@ def section_of(text: str, title: str) -> str:
     return text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip("\n")
 
 
-def with_replays(text: str, replays: str) -> str:
+def insert_replays(text: str, replays: str) -> str:
     """Add the result of the replays to a report, replacing an earlier one."""
-    head, _, rest = text.partition(SEEN_AGAIN)
+    head, _, rest = text.partition(REPLAYS_HEADING)
     after = rest.partition("\n\n")[2]
-    return head + "\n".join([*wrap_text(SEEN_AGAIN + replays), "", after])
+    return head + "\n".join([*wrap_text(REPLAYS_HEADING + replays), "", after])

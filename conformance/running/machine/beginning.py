@@ -28,7 +28,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     reached: str = ""
     turn: int = 0
 
-    def of_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
+    def for_part(self, check: AnyMachine, part: int, parts: int) -> Beginning:
         """Return the part of this beginning for one part of a machine. The first part runs the opening; each schedule goes to one
         part, if possible one on the topology where it was recorded."""
         own = [one for one in self.schedules if one.check == check.id]

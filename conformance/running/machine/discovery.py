@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from conformance.running.machine.example import Ending, Played, Schedule, Stops
+from conformance.running.machine.example import Ending, FinishedExample, Schedule, Stops
 from conformance.running.violations import Breach
 from history.observations import Observation
 
@@ -13,12 +13,12 @@ from history.observations import Observation
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded example. `news` are violations that no earlier example showed; `evidence` has their folders by breach."""
 
-    played: Played
-    news: tuple[Observation, ...] = ()
+    played: FinishedExample
+    new_violations: tuple[Observation, ...] = ()
     evidence: dict[Breach, str] = {}
 
 
-class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayedBreach(msgspec.Struct, frozen=True, kw_only=True):
     """The result of replaying a breach: it was seen in `seen` of `tries` replays, with the schedule in `evidence`."""
 
     breach: Breach
@@ -27,11 +27,11 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
-Record = Callable[[Played], Discovery]
+RecordExample = Callable[[FinishedExample], Discovery]
 """A function that records an example; when it returns, all observations are in the shard."""
 
 
-class Play(Protocol):
+class PlaySchedule(Protocol):
     """A function that runs a schedule outside of Hypothesis and records it. Violations that `shows` accepts get evidence even if
     they are known."""
 

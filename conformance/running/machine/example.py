@@ -10,10 +10,10 @@ import msgspec
 
 from conformance.catalogue import Facts
 from conformance.core.bench import Bench
-from conformance.core.evaluate import applicable_claims, judged_on
+from conformance.core.evaluate import applicable_claims, judge_on_column
 from conformance.core.machines import AnyMachine, Executor
 from conformance.judging.due import ended_by_itself, hindrance
-from conformance.judging.judge import Judge, Judging, Raised
+from conformance.judging.judge import Judge, JudgeError, Judging
 from conformance.running.standing import HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT, Standing, with_reason
 from conformance.running.violations import breaks_its_row
 from fixtures.spending import spending
@@ -44,7 +44,7 @@ class Suspicion(msgspec.Struct, frozen=True):
     after: int
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class FinishedExample(msgspec.Struct, frozen=True, kw_only=True):
     """A finished example. `steps` are those that ran; `replaced` is why the cluster must be replaced.
 
     `cut_short` says that time ran out before the last step, or before the cluster came to rest. `hindered` says why the tested
@@ -56,7 +56,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     history: History
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
-    raised: list[Raised] = []
+    raised: list[JudgeError] = []
     suspicion: Suspicion | None
     trouble: str
     hindered: str
@@ -142,7 +142,7 @@ class ExampleRun:
             if len(self._tape.events) > before:
                 self._judge_new_events()
 
-    def finish(self) -> Played:
+    def finish(self) -> FinishedExample:
         """Rest, heal and judge. If the only error is that time ran out, the example's premise is lost, which is no error of the
         kit."""
         if self._ending.rests and not (self._ending.hurries and self._suspicion is not None):
@@ -159,8 +159,8 @@ class ExampleRun:
             End(example=self._tape.example.example, outcome=outcome if trouble else "judged", detail=trouble)
         )
         # A violation is proof even in an example that ended in trouble: judges need no rest to see one.
-        found = judged_on(self._facts, self._lab.judges, history)
-        return Played(
+        found = judge_on_column(self._facts, self._lab.judges, history)
+        return FinishedExample(
             standing=self._standing,
             steps=self._steps,
             history=history,
@@ -201,7 +201,7 @@ class ExampleRun:
             self._trouble = f"{type(error).__name__}: {error}" if self._cut_short else ""
             self._ran_out = self._cut_short = True
         except KitError as error:
-            self._bench.explain(error)
+            self._bench.record_failure(error)
             self._ran_out = ran_out_of_time(error)
             self._hindered = bool(hindrance(self._tape.history))
             self._trouble = f"{type(error).__name__}: {error}"

@@ -16,7 +16,7 @@ from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, Hypoth
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.machines import AnyMachine
-from conformance.running.machine.discovery import Discovery, Record
+from conformance.running.machine.discovery import Discovery, RecordExample
 from conformance.running.machine.example import ExampleRun
 from conformance.running.violations import RequirementViolated, violation_of
 from strategies.episodes import Steering
@@ -31,7 +31,7 @@ variations of the simplest one."""
 AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
-class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+class DrawSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters for drawing examples: the `seed`, the approximate number of `steps` of each, the `steering` towards rare
     combinations, and the `database` folder, with a folder per `column`."""
 
@@ -50,7 +50,7 @@ class Explorer:
     """
 
     def __init__(
-        self, check: AnyMachine, begin: Callable[[], ExampleRun], record: Record, wanted: Callable[[], int]
+        self, check: AnyMachine, begin: Callable[[], ExampleRun], record: RecordExample, wanted: Callable[[], int]
     ) -> None:
         self.drawn = 0
         self._check = check
@@ -58,23 +58,23 @@ class Explorer:
         self._record = record
         self._wanted = wanted
 
-    def draw(self, drawing: Drawing) -> Discovery | None:
+    def draw(self, drawing: DrawSettings) -> Discovery | None:
         """Draw examples until one has news, and return it; None if no example of this run of Hypothesis has any."""
         found: list[Discovery] = []
-        independent = after_the_simplest(
+        independent = idle_for_simplest(
             lambda: self._machine(found, drawing.steering), lambda: self._idle_machine(drawing.steering)
         )
         self._run(drawing, independent, [Phase.generate])
         return found[0] if found else None
 
-    def draw_failed(self, drawing: Drawing) -> Discovery | None:
+    def replay_failed(self, drawing: DrawSettings) -> Discovery | None:
         """Replay the examples that failed in earlier runs until one has news, and return it; None if none had."""
         found: list[Discovery] = []
         with suppress(SkipTest):  # Hypothesis' word for a run without an example
             self._run(drawing, lambda: self._machine(found, drawing.steering), [Phase.reuse])
         return found[0] if found else None
 
-    def _run(self, drawing: Drawing, machine: Callable[[], Any], phases: Sequence[Phase]) -> None:
+    def _run(self, drawing: DrawSettings, machine: Callable[[], Any], phases: Sequence[Phase]) -> None:
         kept = settings(
             independent_examples(self._check, drawing.steps, min(BATCH, self._wanted())),
             phases=phases,
@@ -98,7 +98,7 @@ class Explorer:
 
         def finish() -> None:
             finding = self._record(example.finish())
-            if finding.news:
+            if finding.new_violations:
                 found.append(finding)
                 _fail_with(finding)
 
@@ -109,10 +109,10 @@ class Explorer:
 
 
 def _fail_with(finding: Discovery) -> None:
-    raise violation_of(finding.news)
+    raise violation_of(finding.new_violations)
 
 
-def after_the_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
+def idle_for_simplest(machine: Callable[[], Any], idle: Callable[[], Any]) -> Callable[[], Any]:
     """Return a factory of machines for Hypothesis: an idle one for the first example, real ones for all others."""
     examples = itertools.count()
     return lambda: machine() if next(examples) else idle()
@@ -122,7 +122,7 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
     """Return Hypothesis settings for `examples` independent examples of about `steps` steps, after the simplest one."""
     return settings(
         max_examples=1 + max(1, examples),
-        stateful_step_count=check.rules_in(steps),
+        stateful_step_count=check.rule_count(steps),
         phases=[Phase.generate],
         backend=INDEPENDENT,
         database=None,

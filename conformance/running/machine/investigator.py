@@ -13,8 +13,8 @@ import msgspec
 
 from conformance.core.machines import AnyMachine
 from conformance.running.evidence.folder import ReplayResult, add_replays
-from conformance.running.machine.discovery import Discovery, Play, Reproduced
-from conformance.running.machine.example import Ending, Played, Schedule
+from conformance.running.machine.discovery import Discovery, PlaySchedule, ReplayedBreach
+from conformance.running.machine.example import Ending, FinishedExample, Schedule
 from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
@@ -22,11 +22,11 @@ from history.taken import about, steps_taken, steps_with, sweep_at_rest
 from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
-KEPT_FOR_REPLAYS = 0.3
+REPLAY_SHARE = 0.3
 """The share of a violation's time that is reserved for replays; only the first replay may exceed it."""
 
 
-class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
+class ShrunkSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """A shrunk schedule, and what shrinking it cost."""
 
     schedule: list[Step]
@@ -44,7 +44,9 @@ class Investigator:
     `concluded` are breaches that were replayed. `out` is the evidence directory, `tell` reports progress.
     """
 
-    def __init__(self, check: AnyMachine, play: Play, out: Path, seconds: float, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, check: AnyMachine, play: PlaySchedule, out: Path, seconds: float, tell: Callable[[str], None]
+    ) -> None:
         self.seconds = seconds
         self.concluded: set[Breach] = set()
         self._check = check
@@ -53,7 +55,7 @@ class Investigator:
         self._tell = tell
 
     def investigate(
-        self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[Reproduced], None]
+        self, finding: Discovery, broken: Sequence[Observation], until: float, done: Callable[[ReplayedBreach], None]
     ) -> None:
         """Shrink and replay until each breach has replays or time is up; call `done` with each result at once."""
         began = time.monotonic()
@@ -77,13 +79,13 @@ class Investigator:
 
     # --- shrinking
 
-    def _shrink(self, played: Played, observation: Observation, ends: float) -> Shrunk:
+    def _shrink(self, played: FinishedExample, observation: Observation, ends: float) -> ShrunkSchedule:
         began, breach = time.monotonic(), breach_of(observation)
         last = _sweep_steps(played, observation)
         steps, first = [*played.steps, *last], _reproduction_of(played, observation)
         if last:
             first = Reproduction(len(steps))
-        until = ends - KEPT_FOR_REPLAYS * (ends - began)
+        until = ends - REPLAY_SHARE * (ends - began)
         shrinker = Shrinker(
             steps,
             first,
@@ -95,7 +97,9 @@ class Investigator:
         ends_with = set(range(len(played.steps), len(steps)))
         hints = [hint | ends_with for hint in _hinted_steps(played, observation)]
         schedule = shrinker.shrink(keeping=hints, simpler=self._check.simpler)
-        return Shrunk(schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began)
+        return ShrunkSchedule(
+            schedule=schedule, before=len(played.steps), runs=shrinker.runs, seconds=time.monotonic() - began
+        )
 
     def _candidate(self, schedule: Schedule, breach: Breach, *, at_rest: bool) -> Reproduction | None:
         """Run a candidate until the breach is suspected again, and return how; None if it does not show the breach. The cluster
@@ -115,7 +119,7 @@ class Investigator:
 
     # --- replaying
 
-    def _replay(self, finding: Discovery, shrunk: Shrunk, breach: Breach, ends: float) -> list[Reproduced]:
+    def _replay(self, finding: Discovery, shrunk: ShrunkSchedule, breach: Breach, ends: float) -> list[ReplayedBreach]:
         """Replay the schedule, count how often each breach without replays is seen, and add the counts to its evidence.
 
         A replay that the clock cut short before the breach showed does not count.
@@ -145,8 +149,8 @@ class Investigator:
         ]
 
     def _conclude(
-        self, breach: Breach, shrunk: Shrunk, replays: tuple[int, int], evidence: str, first: str
-    ) -> Reproduced:
+        self, breach: Breach, shrunk: ShrunkSchedule, replays: tuple[int, int], evidence: str, first: str
+    ) -> ReplayedBreach:
         """Add the result to the evidence. `evidence` is the folder of the first replay that showed the breach, or empty; `first`
         is the folder of the finding."""
         seen, tries = replays
@@ -158,24 +162,24 @@ class Investigator:
             add_replays(self._out / first, ReplayResult(note=f"Shrunk: a shorter schedule is in `{evidence}`."))
         self.concluded.add(breach)
         self._tell(f"{breach}: {shrunk}; violated in {seen} of {tries} replays: {evidence or first}")
-        return Reproduced(breach=breach, evidence=evidence or first, seen=seen, tries=tries)
+        return ReplayedBreach(breach=breach, evidence=evidence or first, seen=seen, tries=tries)
 
 
-def _reproduction_of(played: Played, observation: Observation) -> Reproduction:
+def _reproduction_of(played: FinishedExample, observation: Observation) -> Reproduction:
     suspicion = played.suspicion
     if suspicion is not None and breach_of(suspicion.observation) == breach_of(observation):
         return Reproduction(suspicion.after)
     return Reproduction(len(played.steps), at_rest=True)
 
 
-def _sweep_steps(played: Played, observation: Observation) -> list[Step]:
+def _sweep_steps(played: FinishedExample, observation: Observation) -> list[Step]:
     """Return the final sweep that showed the violation, as steps. A replay's own sweep would differ, since it depends on the
     example's number."""
     turn = sweep_at_rest(played.history, observation.events)
     return [] if turn is None else [Heal(), Sweep(turn=turn)]
 
 
-def _hinted_steps(played: Played, observation: Observation) -> list[set[int]]:
+def _hinted_steps(played: FinishedExample, observation: Observation) -> list[set[int]]:
     """Return sets of steps to try: those that show the violation; these with the faults on their subjects; these with all steps
     there that are no reads; the latest steps on the subjects; and all steps on them."""
     steps = steps_taken(played.history)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from conformance.core.machines import AnyMachine, all_machines
-from conformance.running.machine.example import Played
+from conformance.running.machine.example import FinishedExample
 from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
 from history.taken import steps_taken
@@ -30,7 +30,7 @@ FOLDER = "reached"
 UNKNOWN = "not described yet"
 
 
-class Reached(msgspec.Struct, kw_only=True):
+class ReachCounts(msgspec.Struct, kw_only=True):
     """Counts of what examples reached, in words.
 
     `meetings`: "kill isolate" if the second fault hit a partition while the first was active there, and "reassign-partition kill"
@@ -43,9 +43,11 @@ class Reached(msgspec.Struct, kw_only=True):
     answers: dict[str, int] = {}
     excuses: dict[str, int] = {}
 
-    def __add__(self, other: Reached) -> Reached:
+    def __add__(self, other: ReachCounts) -> ReachCounts:
         names = self.__struct_fields__
-        return Reached(**{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names})
+        return ReachCounts(
+            **{name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names}
+        )
 
     def meeting_counts(self) -> dict[Meeting, int]:
         """Return the counts of meetings, by pair."""
@@ -60,10 +62,10 @@ def _pair_of_words(words: str) -> Meeting:
 # --- one example
 
 
-def reached_by(played: Played) -> Reached:
+def count_reached(played: FinishedExample) -> ReachCounts:
     """Count what an example reached by the steps that ran, and by the answers."""
     did = [played.steps[step.number] for step in steps_taken(played.history) if not step.left_out]
-    return Reached(
+    return ReachCounts(
         meetings={" ".join(pair): times for pair, times in count_meetings(did).items()},
         states=Counter(_injection_states(played.history)),
         answers=Counter(_answer_texts(played.history)),
@@ -142,12 +144,12 @@ class Reach:
     def __init__(self, folder: Path, check: AnyMachine, name: str) -> None:
         self._path = folder / f"{check.id}-{name}.json"
         self._own = _read_counts(self._path)
-        self._others = sum_reached(read for read in _counts_of_others(self._path, check.id))
+        self._others = sum_counts(read for read in _counts_of_others(self._path, check.id))
         self._offer: Offer | None = getattr(check.machine, "offer", None)
 
-    def note(self, played: Played) -> None:
+    def note(self, played: FinishedExample) -> None:
         """Count what an example reached, and write the counts to the part's file."""
-        self._own += reached_by(played)
+        self._own += count_reached(played)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".part")
         draft.write_bytes(msgspec.json.encode(self._own))
@@ -161,22 +163,22 @@ class Reach:
         return steer(self._offer, (self._own + self._others).meeting_counts(), zlib.crc32(seed.encode()))
 
 
-def sum_reached(reached: Iterable[Reached]) -> Reached:
+def sum_counts(reached: Iterable[ReachCounts]) -> ReachCounts:
     """Return the sum of the counts."""
-    return functools.reduce(operator.add, reached, Reached())
+    return functools.reduce(operator.add, reached, ReachCounts())
 
 
-def read_reached(folder: Path, machine: str) -> Reached:
+def read_counts(folder: Path, machine: str) -> ReachCounts:
     """Read the counts of all parts of a machine from their files in a folder."""
-    return sum_reached(map(_read_counts, sorted(folder.glob(f"{machine}-*.json"))))
+    return sum_counts(map(_read_counts, sorted(folder.glob(f"{machine}-*.json"))))
 
 
-def _counts_of_others(own: Path, machine: str) -> Iterator[Reached]:
+def _counts_of_others(own: Path, machine: str) -> Iterator[ReachCounts]:
     return (_read_counts(path) for path in sorted(own.parent.glob(f"{machine}-*.json")) if path != own)
 
 
-def _read_counts(path: Path) -> Reached:
-    return msgspec.json.decode(path.read_bytes(), type=Reached) if path.exists() else Reached()
+def _read_counts(path: Path) -> ReachCounts:
+    return msgspec.json.decode(path.read_bytes(), type=ReachCounts) if path.exists() else ReachCounts()
 
 
 def reach_lines(out: Path) -> list[str]:
@@ -186,7 +188,7 @@ def reach_lines(out: Path) -> list[str]:
 
 def _machine_lines(folder: Path, check: AnyMachine) -> list[str]:
     offer: Offer | None = getattr(check.machine, "offer", None)
-    reached = sum_reached(read_reached(column, check.id) for column in sorted(folder.glob("*"))).meeting_counts()
+    reached = sum_counts(read_counts(column, check.id) for column in sorted(folder.glob("*"))).meeting_counts()
     if offer is None or not reached:
         return []
     return [

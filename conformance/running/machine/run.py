@@ -14,13 +14,13 @@ from conformance.running.check_run import MAX_ERRORS, CheckRun
 from conformance.running.evidence.folder import Schedule as RecordedSchedule
 from conformance.running.lab import Hindered, Lab, path_slug
 from conformance.running.machine.beginning import Beginning
-from conformance.running.machine.discovery import Discovery, Reproduced
-from conformance.running.machine.example import Ending, ExampleRun, Played, Schedule, Stops
-from conformance.running.machine.explorer import BATCH, Drawing, Explorer
+from conformance.running.machine.discovery import Discovery, ReplayedBreach
+from conformance.running.machine.example import Ending, ExampleRun, FinishedExample, Schedule, Stops
+from conformance.running.machine.explorer import BATCH, DrawSettings, Explorer
 from conformance.running.machine.investigator import Investigator
 from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
-from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
+from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each_breach
 from history.deeds import deeds_behind
 from history.events import History
 from history.observations import Observation
@@ -87,7 +87,7 @@ class MachineRun(CheckRun):
             self._play_again(recorded)
         if self._beginning.opening:
             self._investigate(self.play(self.check.opening))
-        if (finding := self._explorer.draw_failed(self._drawing())) is not None:
+        if (finding := self._explorer.replay_failed(self._drawing())) is not None:
             self._investigate(finding)
         while self._batch_size() > 0:
             before = self._explorer.drawn
@@ -124,10 +124,10 @@ class MachineRun(CheckRun):
             return BATCH
         return math.ceil(DRAWN_EXAMPLES[self._profile] / PARTS[self._profile]) - self._explorer.drawn
 
-    def _drawing(self) -> Drawing:
+    def _drawing(self) -> DrawSettings:
         drawn = self._explorer.drawn or ""
         seed = f"{self.check.id} {self.lab.settings.seed} {self.part} {drawn}"
-        return Drawing(
+        return DrawSettings(
             seed=seed,
             steps=STEPS[self._profile],
             database=self.lab.settings.out_dir / "examples",
@@ -198,9 +198,9 @@ class MachineRun(CheckRun):
 
     # --- recording
 
-    def record(self, played: Played, shows: Stops | None = None) -> Discovery:
+    def record(self, played: FinishedExample, shows: Stops | None = None) -> Discovery:
         """Record an example, with evidence of each breach that is new or that `shows` accepts."""
-        first = first_of_each(played.violations)
+        first = first_of_each_breach(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
         known = [o for o in unseen if self._is_deviation(o, played.history)]
         wanted = [o for o in first if shows is not None and shows(o)]
@@ -208,7 +208,7 @@ class MachineRun(CheckRun):
         written = {breach_of(o): self.write_evidence(played.standing, played.history, o, played.seconds) for o in shown}
         finding = Discovery(
             played=played,
-            news=tuple(o for o in unseen if o not in known and written[breach_of(o)]),
+            new_violations=tuple(o for o in unseen if o not in known and written[breach_of(o)]),
             evidence=written,
         )
         # A breach of a replay or of the shrinker is already being investigated.
@@ -248,7 +248,7 @@ class MachineRun(CheckRun):
         """
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None
-        news = [o for o in finding.news if o.requirement != besides]
+        news = [o for o in finding.new_violations if o.requirement != besides]
         self._shrink(finding, sorted(news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected)))
 
     def _shrink(self, finding: Discovery, broken: Sequence[Observation]) -> None:
@@ -256,5 +256,5 @@ class MachineRun(CheckRun):
         self._investigator.investigate(finding, broken, self.ends, self._file_reproduction)
         self._investigating = False
 
-    def _file_reproduction(self, one: Reproduced) -> None:
+    def _file_reproduction(self, one: ReplayedBreach) -> None:
         self.file_replays(requirement=one.breach.requirement, evidence=one.evidence, seen=one.seen, tries=one.tries)

@@ -10,11 +10,11 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-MOST = 2
+MAJORITY = 2
 """The majority of three runs."""
-TO_CONFIRM = 0.15
+CONFIRM_SHARE = 0.15
 """The share of the time that is reserved for confirming the result."""
-GOOD_ENOUGH = 6
+SHORT_ENOUGH = 6
 """A number of steps that is short enough to read: a schedule this short gets no second round."""
 
 
@@ -29,14 +29,14 @@ class Reproduction(msgspec.Struct, frozen=True):
     at_rest: bool = False
 
 
-class Dropped(Protocol):
+class ShrinkableStep(Protocol):
     """A step as the shrinker sees it; faults are dropped first."""
 
     @property
     def disturbs(self) -> bool: ...
 
 
-S = TypeVar("S", bound=Dropped)
+S = TypeVar("S", bound=ShrinkableStep)
 
 Play: TypeAlias = Callable[[list[S]], Reproduction | None]
 """A function that runs a schedule once; None if it did not show the violation. Raises CutShort."""
@@ -75,7 +75,7 @@ class Shrinker(Generic[S]):
         self,
         keeping: Sequence[Collection[int]] = (),
         simpler: Simpler[S] = lambda step: (),
-        good_enough: int = GOOD_ENOUGH,
+        good_enough: int = SHORT_ENOUGH,
     ) -> list[S]:
         """Return a shorter schedule that still shows the violation. `keeping` are sets of places that are tried on their own
         first."""
@@ -170,7 +170,7 @@ class Shrinker(Generic[S]):
             return Reproduction(len(schedule), self._at_rest)
         while not _is_refuted(seen) and self._has_time_left():
             shown = self._run(schedule)
-            if shown is not None and (seen.count(True) == MOST or seen.count(False) == 0):
+            if shown is not None and (seen.count(True) == MAJORITY or seen.count(False) == 0):
                 return shown
         return None
 
@@ -187,7 +187,7 @@ class Shrinker(Generic[S]):
         return shown
 
     def _has_time_left(self) -> bool:
-        return not self._is_over and self._left() > TO_CONFIRM
+        return not self._is_over and self._left() > CONFIRM_SHARE
 
     def _step_down(self, schedule: list[S]) -> None:
         self._ladder.append(schedule)
@@ -200,9 +200,9 @@ class Shrinker(Generic[S]):
 
     def _is_confirmed(self, schedule: list[S]) -> bool:
         seen = self._seen[_schedule_key(schedule)]
-        while seen.count(True) < MOST and not _is_refuted(seen) and self._may_confirm(schedule):
+        while seen.count(True) < MAJORITY and not _is_refuted(seen) and self._may_confirm(schedule):
             self._run(schedule)
-        return seen.count(True) >= MOST > seen.count(False) or (self._is_over and False not in seen)
+        return seen.count(True) >= MAJORITY > seen.count(False) or (self._is_over and False not in seen)
 
     def _may_confirm(self, schedule: list[S]) -> bool:
         """True for the shortest schedule, and for longer ones while there is time; never once the clock has ended a run."""
@@ -213,7 +213,7 @@ class Shrinker(Generic[S]):
 
 
 def _is_refuted(seen: Sequence[bool]) -> bool:
-    return seen.count(False) >= MOST
+    return seen.count(False) >= MAJORITY
 
 
 def _schedule_key(schedule: Sequence[S]) -> bytes:

@@ -45,7 +45,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     boots: float | None = None
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """The measurements of one run of a check; see `Cost`."""
 
     seconds: float
@@ -100,7 +100,7 @@ def version_in(label: str) -> str:
     return found.group() if found else ""
 
 
-def off_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Costs) -> list[str]:
+def cost_deviation_lines(shards: Iterable[Shard], estimates: Mapping[str, float], costs: Costs) -> list[str]:
     """Return a line for each check that took more than three times its cost, or less than a third. `estimates` has the costs of
     unmeasured checks."""
     lines = [
@@ -123,13 +123,13 @@ def is_machine(check: str) -> bool:
 def measured_costs(shards: Iterable[Shard]) -> dict[str, list[Cost]]:
     """Return the costs of each check that ran to its end. Machines count only in runs without a clock, which does not limit
     them."""
-    runs: defaultdict[str, defaultdict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
+    runs: defaultdict[str, defaultdict[str, list[Measurement]]] = defaultdict(lambda: defaultdict(list))
     for id, _, version, taken in _done(shards):
         runs[id][version].append(taken)
     return {id: _ranges(by_version) for id, by_version in sorted(runs.items())}
 
 
-def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, Measured]]:
+def _done(shards: Iterable[Shard]) -> Iterator[tuple[str, str, str, Measurement]]:
     """Yield check, column, version and measurements of each check that ended by itself."""
     for shard in shards:
         if shard.header is not None:
@@ -148,17 +148,17 @@ def _seconds_of_examples(shard: Shard) -> Mapping[str, float]:
     return found
 
 
-def _measured(line: CheckLine, examples: float) -> Measured:
+def _measured(line: CheckLine, examples: float) -> Measurement:
     """Return the measurements of a check. An older shard has no boots, but the seconds of its examples."""
     if line.spent:
         cpu = line.cpu.get("kit", 0.0) + line.cpu.get("nodes", 0.0)
-        return Measured(line.seconds - line.spent.get("boot", 0.0), cpu, line.boots)
-    return Measured(line.seconds if is_machine(line.check) or not line.examples else min(line.seconds, examples))
+        return Measurement(line.seconds - line.spent.get("boot", 0.0), cpu, line.boots)
+    return Measurement(line.seconds if is_machine(line.check) or not line.examples else min(line.seconds, examples))
 
 
-def _ranges(runs: Mapping[str, Sequence[Measured]]) -> list[Cost]:
+def _ranges(runs: Mapping[str, Sequence[Measurement]]) -> list[Cost]:
     """Merge neighbouring versions whose medians are similar."""
-    joined: list[tuple[str, list[Measured]]] = []
+    joined: list[tuple[str, list[Measurement]]] = []
     for version in sorted(runs, key=numbers):
         own = list(runs[version])
         if joined and _are_alike(_median_seconds(joined[-1][1]), _median_seconds(own)):
@@ -168,11 +168,11 @@ def _ranges(runs: Mapping[str, Sequence[Measured]]) -> list[Cost]:
     return [_cost(since, own) for since, own in joined]
 
 
-def _median_seconds(runs: Sequence[Measured]) -> float:
+def _median_seconds(runs: Sequence[Measurement]) -> float:
     return median(one.seconds for one in runs)
 
 
-def _cost(since: str, runs: Sequence[Measured]) -> Cost:
+def _cost(since: str, runs: Sequence[Measurement]) -> Cost:
     cpu = [one.cpu for one in runs if one.cpu is not None]
     boots = [one.boots for one in runs if one.boots is not None]
     return Cost(

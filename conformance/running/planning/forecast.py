@@ -29,7 +29,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         return every_check()[self.work.check]
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduledItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item on a worker; `begins` is when it begins, in seconds into the run, and `seconds` how long it takes."""
 
     item: Item
@@ -58,20 +58,20 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     remarks: list[str]
 
 
-def forecast(items: Sequence[Item], plan: TimePlan, workers: int) -> list[Turn]:
+def forecast(items: Sequence[Item], plan: TimePlan, workers: int) -> list[ScheduledItem]:
     """Return when and where each item begins. An item for which the clock leaves no time takes 0 seconds."""
     units: defaultdict[str, deque[Item]] = defaultdict(deque)
     for item in items:
         units[item.unit].append(item)
     waiting, clocks, clusters = deque(units.values()), [0.0] * workers, [("", "")] * workers
-    turns: list[Turn] = []
+    turns: list[ScheduledItem] = []
     while waiting:
         worker = clocks.index(min(clocks))
         for item in waiting.popleft():
             clocks[worker] += BOOT * (item.cluster != clusters[worker])
             clusters[worker] = item.cluster
             seconds = _seconds_of(item, plan, clocks[worker])
-            turns.append(Turn(item=item, worker=worker, begins=clocks[worker], seconds=seconds))
+            turns.append(ScheduledItem(item=item, worker=worker, begins=clocks[worker], seconds=seconds))
             clocks[worker] += seconds
     return sorted(turns, key=lambda turn: turn.begins)
 
@@ -82,7 +82,7 @@ def _seconds_of(item: Item, plan: TimePlan, begins: float) -> float:
     return allowed if takes_all else min(allowed, cost_of(item.check, item.work.label))
 
 
-def sum_lines(turns: Sequence[Turn], workers: int) -> Iterator[str]:
+def sum_lines(turns: Sequence[ScheduledItem], workers: int) -> Iterator[str]:
     """Yield how long the items take on this many workers, and why this is an estimate."""
     lasts = max((turn.begins + turn.seconds for turn in turns), default=0.0)
     seconds = sum(turn.seconds for turn in turns)
@@ -94,7 +94,7 @@ def sum_lines(turns: Sequence[Turn], workers: int) -> Iterator[str]:
     yield from shipped_costs().remarks(every_check())
 
 
-def plan_lines(turns: Sequence[Turn]) -> Iterator[str]:
+def plan_lines(turns: Sequence[ScheduledItem]) -> Iterator[str]:
     """Yield a heading, and a line for each item in the order in which they begin."""
     yield HEAD
     for turn in turns:

@@ -15,7 +15,7 @@ from conformance.core.registry import AnyCheck, every_check, shortest_profile
 from conformance.running.planning.budget import Work, cost_of, is_work
 
 
-class Planned(Protocol):
+class RunItem(Protocol):
     """An item of a run."""
 
     @property
@@ -25,8 +25,8 @@ class Planned(Protocol):
     def cluster(self) -> tuple[str, str]: ...
 
 
-SomePlanned = TypeVar("SomePlanned", bound=Planned)
-FOR_WORK = 0.92
+SomePlanned = TypeVar("SomePlanned", bound=RunItem)
+MAX_WORK_SHARE = 0.92
 """The largest share of the workers' time that checks may take and still count as fitting; the rest is for boots."""
 
 
@@ -42,15 +42,15 @@ def priority_of(check: AnyCheck) -> str:
     return min(shipped_rows()[row].priority for row in own)
 
 
-def is_ample(works: Sequence[Work], seconds: float, workers: int) -> bool:
+def has_ample_time(works: Sequence[Work], seconds: float, workers: int) -> bool:
     """True if the workers have time for all of this work and its boots."""
     return (
         sum(cost_of(every_check()[work.check], work.label) for work in works if is_work(work))
-        <= FOR_WORK * seconds * workers
+        <= MAX_WORK_SHARE * seconds * workers
     )
 
 
-def in_order(items: Sequence[SomePlanned], *, timed: bool, ample: bool = True) -> list[SomePlanned]:
+def sort_items(items: Sequence[SomePlanned], *, timed: bool, ample: bool = True) -> list[SomePlanned]:
     """Return the items in the order in which they begin. Within a stage the checks of one cluster stay together, since changing
     it costs a boot.
 

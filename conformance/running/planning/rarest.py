@@ -16,7 +16,7 @@ RowCase = tuple[str, str]
 """A row and one of its cases."""
 
 
-class Rare(msgspec.Struct, frozen=True, kw_only=True):
+class RareCase(msgspec.Struct, frozen=True, kw_only=True):
     """A case, the share of its floor that was observed, and the check that observes it most often."""
 
     requirement: str
@@ -25,7 +25,7 @@ class Rare(msgspec.Struct, frozen=True, kw_only=True):
     check: str
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnObservations(msgspec.Struct, frozen=True, kw_only=True):
     """The observations of one column in a run, over all workers.
 
     `seconds` is the time of examples by check. `breaches` has each violated row and case with the evidence of its first
@@ -46,7 +46,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
         return found[row, case] / max(1.0, self.seconds[check]) if found else 0.0
 
 
-def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
+def add_up_shards(shards: Iterable[Shard], label: str) -> ColumnObservations | None:
     """Add up the shards of a run for a column; None if none has its header yet."""
     column: Column | None = None
     observed: dict[str, Counter[RowCase]] = defaultdict(Counter)
@@ -66,7 +66,7 @@ def so_far(shards: Iterable[Shard], label: str) -> Observed | None:
                 seconds[line.check] += line.seconds
     if column is None:
         return None
-    return Observed(column=column, observed=observed, seconds=seconds, breaches=breaches)
+    return ColumnObservations(column=column, observed=observed, seconds=seconds, breaches=breaches)
 
 
 def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
@@ -79,10 +79,10 @@ def _fills_more(line: ObservationLine, counted: set[tuple[str, ...]]) -> bool:
     return is_new and may_fill(row, line.case, calm=line.calm)
 
 
-def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[Rare]:
+def rank_cases(found: ColumnObservations, checks: Sequence[AnyCheck], tried: Mapping[str, int]) -> list[RareCase]:
     """Return the rarest cases first, each check at most once. Checks that were `tried` less often come first."""
     rare = [
-        Rare(
+        RareCase(
             requirement=row,
             case=case,
             share=found.count(row, case) / floor,
@@ -91,7 +91,7 @@ def rank_cases(found: Observed, checks: Sequence[AnyCheck], tried: Mapping[str, 
         for row, case, floor, able in _cases_of_column(found.column, checks)
     ]
     rare.sort(key=lambda one: (tried.get(one.check, 0), one.share))
-    first: dict[str, Rare] = {}
+    first: dict[str, RareCase] = {}
     for one in rare:
         first.setdefault(one.check, one)
     return list(first.values())
@@ -110,6 +110,6 @@ def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tup
                 yield row, case.id, floor_of(shipped_rows()[row], case.id).observations, ids
 
 
-def _best_check(found: Observed, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
+def _best_check(found: ColumnObservations, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
     """Return the check that observes the case most often per second, or else the one tried least."""
     return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))

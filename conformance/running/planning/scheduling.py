@@ -41,7 +41,7 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         if not self._units:
             collected = list(self.collection)
             works = [work_of(id, whole=self._whole) for id in collected]
-            self._units = dict(zip(collected, units_for(works, len(self.nodes), timed=self._timed), strict=True))
+            self._units = dict(zip(collected, plan_units(works, len(self.nodes), timed=self._timed), strict=True))
         return self._units[nodeid]
 
     def _reschedule(self, node: WorkerController) -> None:
@@ -71,9 +71,9 @@ class ByCluster(LoadScopeScheduling):  # type: ignore[misc]
         return is_endless(work_of(nodeid, whole=self._whole))
 
 
-def units_for(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
+def plan_units(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
     """Return the unit of work for each item, for this many workers."""
-    return units_of(
+    return assign_units(
         works,
         share_count(works, workers),
         lambda work: cluster_of(work, timed=timed),
@@ -81,7 +81,7 @@ def units_for(works: Sequence[Work], workers: int, *, timed: bool) -> list[str]:
     )
 
 
-def units_of(
+def assign_units(
     items: Sequence[Item], shares: int, cluster: Callable[[Item], str], weight: Callable[[Item], int] = lambda _: 1
 ) -> list[str]:
     """Return each item's unit of work: its cluster and a number. A cluster heavier than one share is split into several units."""

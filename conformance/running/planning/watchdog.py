@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-WITHIN = 600.0
+FINISH_TIMEOUT = 600.0
 """Seconds in which some check must finish, unless the run's time is longer."""
 CLEANUP_TIMEOUT = 180.0
 """Seconds in which an interrupted process must remove its clusters."""
@@ -25,7 +25,7 @@ class Watchdog:
         self,
         total: float = 0.0,
         *,
-        within: float = WITHIN,
+        within: float = FINISH_TIMEOUT,
         clears_up_within: float = CLEANUP_TIMEOUT,
         interrupt: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGINT),
         end: Callable[[], object] = lambda: os._exit(3),

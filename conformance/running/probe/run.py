@@ -15,20 +15,20 @@ from conformance.catalogue.applicability import applies
 from conformance.catalogue.floors import by_situation, floor_of, may_fill, shaping
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
-from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judged_on
+from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judge_on_column
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import Judged
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import INPUT_SHRINKING
-from conformance.running.probe.smaller_inputs import Attempted, BrokenInputs, Inputs, shrink_inputs
+from conformance.running.probe.smaller_inputs import AttemptResult, BrokenInputs, Inputs, shrink_inputs
 from conformance.running.standing import with_reason
-from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each
+from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each_breach
 from history.events import End, History
 from history.observations import Observation
 from history.shards import Column
 
-ROUNDS = 3
+MAX_ROUNDS = 3
 
 
 class ProbeRun(CheckRun):
@@ -37,7 +37,7 @@ class ProbeRun(CheckRun):
     def __init__(self, check: Check, lab: Lab, label: str, *, further: int = 0, rarest: str = "") -> None:
         super().__init__(check, lab, label, further=bool(further))
         self.check = check
-        self._rounds = range(further, further + 1) if further else range(ROUNDS)
+        self._rounds = range(further, further + 1) if further else range(MAX_ROUNDS)
         self._rarest = rarest
         self._seen: dict[tuple[str, str], list[Observation]] = defaultdict(list)
         self._broken: dict[Breach, BrokenInputs] = {}
@@ -119,18 +119,18 @@ class ProbeRun(CheckRun):
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
-        end = end_of(outcome.end, replaced, tape.history)
+        end = example_end(outcome.end, replaced, tape.history)
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         if rig.shared:
-            standing.earlier[rig.name] = standing.earlier[rig.name].then(history)
+            standing.earlier[rig.name] = standing.earlier[rig.name].after(history)
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
-        found = Judged(outcome.observations, outcome.excuses) + judged_on(facts, self.lab.judges, history)
+        found = Judged(outcome.observations, outcome.excuses) + judge_on_column(facts, self.lab.judges, history)
         if end == "error":
             found = Judged(find_proofs(found.observations), raised=found.raised)
         for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began
-        first = first_of_each(o for o in found.observations if o.result == "violated")
+        first = first_of_each_breach(o for o in found.observations if o.result == "violated")
         shown = [o for o in first if breach_of(o) not in self._shown or breach_of(o) == shows]
         self._shown |= {breach_of(o) for o in first}
         evidence = {id(o): self.write_evidence(standing, history, o, seconds) for o in shown}
@@ -158,16 +158,16 @@ class ProbeRun(CheckRun):
         self._investigating = False
 
     def _reproduce(self, breach: Breach, broken: BrokenInputs, ends: float) -> None:
-        def attempt(inputs: Inputs, *, wanted: bool) -> Attempted:
+        def attempt(inputs: Inputs, *, wanted: bool) -> AttemptResult:
             """Run one example to reproduce a breach, with evidence if it is wanted."""
             found = self.example(broken.case, inputs, breach if wanted else None)
-            return Attempted(shown=breach in found, evidence=found.get(breach, ""))
+            return AttemptResult(shown=breach in found, evidence=found.get(breach, ""))
 
         found = shrink_inputs(broken, self.check.strategies, attempt, self.lab.settings.out_dir, ends)
         self.file_replays(requirement=breach.requirement, evidence=found.evidence, seen=found.seen, tries=found.tries)
 
 
-def end_of(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
+def example_end(outcome: ExampleEnd, replaced: str, history: History) -> ExampleEnd:
     """Return how an example ended. A cluster that did not become healthy is an error of the kit, unless the history blames the
     tested system.
 

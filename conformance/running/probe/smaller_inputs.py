@@ -24,7 +24,7 @@ class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class Attempted(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an attempt: whether the example showed the breach, and its evidence if that was wanted."""
 
     shown: bool
@@ -34,10 +34,10 @@ class Attempted(msgspec.Struct, frozen=True, kw_only=True):
 class TryInputs(Protocol):
     """A function that runs an example with these inputs, with evidence of the breach if `wanted`."""
 
-    def __call__(self, inputs: Inputs, *, wanted: bool) -> Attempted: ...
+    def __call__(self, inputs: Inputs, *, wanted: bool) -> AttemptResult: ...
 
 
-class Smallest(msgspec.Struct, frozen=True, kw_only=True):
+class SmallestInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest inputs that showed a breach, with their evidence; `seen` of `tries` replays showed it."""
 
     inputs: Inputs
@@ -48,14 +48,14 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
 
 def shrink_inputs(
     broken: BrokenInputs, strategies: Mapping[str, st.SearchStrategy[Any]], attempt: TryInputs, out: Path, ends: float
-) -> Smallest:
+) -> SmallestInputs:
     """Shrink the inputs and replay the smallest until `ends` (`time.monotonic`).
 
     The results are added to the evidence below `out`.
     """
     tried = find_smallest(
         broken.inputs,
-        least_of(strategies),
+        simplest_inputs(strategies),
         lambda inputs: attempt(inputs, wanted=False).shown,
         lambda: time.monotonic() < ends,
     )
@@ -69,7 +69,7 @@ def shrink_inputs(
     return found
 
 
-def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> Smallest:
+def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, ends: float) -> SmallestInputs:
     """Replay the inputs, and return the evidence of the first replay that shows the breach, else that of the first example."""
     seen = tries = 0
     evidence = ""
@@ -78,14 +78,14 @@ def _replay_inputs(inputs: Inputs, broken: BrokenInputs, attempt: TryInputs, end
         tried = attempt(inputs, wanted=not evidence)
         seen += tried.shown
         evidence = evidence or tried.evidence
-    return Smallest(inputs=inputs, evidence=evidence or broken.evidence, seen=seen, tries=tries)
+    return SmallestInputs(inputs=inputs, evidence=evidence or broken.evidence, seen=seen, tries=tries)
 
 
 def _inputs_text(inputs: Inputs) -> str:
     return canonical_text(msgspec.to_builtins(inputs))
 
 
-def least_of(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
+def simplest_inputs(strategies: Mapping[str, st.SearchStrategy[Any]]) -> Inputs:
     """Return each strategy's simplest value, to which Hypothesis would shrink it."""
     quiet = settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     return {name: find(strategy, lambda _: True, settings=quiet) for name, strategy in strategies.items()}

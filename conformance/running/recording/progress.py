@@ -17,7 +17,7 @@ from history.events import Phase
 from history.observations import Observation
 
 
-class SoFar(msgspec.Struct, kw_only=True):
+class ProgressCounts(msgspec.Struct, kw_only=True):
     """The progress of one column: `done` of `of` checks, observations, and violations by row."""
 
     done: int = 0
@@ -26,7 +26,7 @@ class SoFar(msgspec.Struct, kw_only=True):
     violated: dict[str, int] = {}
 
 
-class Doing(msgspec.Struct, kw_only=True):
+class WorkerProgress(msgspec.Struct, kw_only=True):
     """The progress of one worker: its current check, when that began (seconds since the epoch), and its results by column."""
 
     run: str
@@ -35,7 +35,7 @@ class Doing(msgspec.Struct, kw_only=True):
     check: str = ""
     faults: list[str] = []
     since: float = 0.0
-    columns: dict[str, SoFar] = {}
+    columns: dict[str, ProgressCounts] = {}
 
 
 class Progress:
@@ -43,14 +43,14 @@ class Progress:
     is."""
 
     def __init__(self, folder: Path, run: str, worker: str) -> None:
-        self.doing = Doing(run=run, worker=worker)
+        self.doing = WorkerProgress(run=run, worker=worker)
         self._path = folder / f"{run}-{worker}.json"
         self._draft = self._path.with_suffix(".draft")
         self._open: Counter[str] = Counter()
         self._gave_up = False
         self._lock = threading.RLock()  # threads may share a tape
 
-    def expects(self, checks: Mapping[str, int]) -> None:
+    def note_total(self, checks: Mapping[str, int]) -> None:
         """Note how many checks all workers together will run, by column."""
         for label, count in checks.items():
             self._column(label).of = count
@@ -61,13 +61,13 @@ class Progress:
         self.doing.label, self.doing.check, self.doing.since = label, check, time.time()
         self._write()
 
-    def example_begins(self) -> None:
+    def note_example(self) -> None:
         """Note that an example begins, without standing faults."""
         if self._open:
             self._open.clear()
             self._write()
 
-    def fault(self, fault: str, phase: Phase) -> None:
+    def note_fault(self, fault: str, phase: Phase) -> None:
         """Note that a fault was injected or healed."""
         with self._lock:
             if phase == "inject":
@@ -76,7 +76,7 @@ class Progress:
                 self._open -= Counter([fault])
             self._write()
 
-    def observes(self, label: str, observations: Sequence[Observation]) -> None:
+    def count_observations(self, label: str, observations: Sequence[Observation]) -> None:
         """Count an example's observations, and the rows that they violate."""
         column = self._column(label)
         column.observations += len(observations)
@@ -85,15 +85,15 @@ class Progress:
                 column.violated[observation.requirement] = column.violated.get(observation.requirement, 0) + 1
         self._write()
 
-    def ends(self) -> None:
+    def note_end(self) -> None:
         """Note that the current check has ended."""
         self._column(self.doing.label).done += 1
         self.doing.check = ""
         self._open.clear()
         self._write()
 
-    def _column(self, label: str) -> SoFar:
-        return self.doing.columns.setdefault(label, SoFar())
+    def _column(self, label: str) -> ProgressCounts:
+        return self.doing.columns.setdefault(label, ProgressCounts())
 
     def _write(self) -> None:
         if self._gave_up:
@@ -113,27 +113,28 @@ class ColumnProgress(msgspec.Struct, kw_only=True):
     """The progress of one column over all workers: the sums, and the workers that run it now."""
 
     label: str
-    so_far: SoFar
-    now: list[Doing]
+    so_far: ProgressCounts
+    now: list[WorkerProgress]
 
 
 def read_progress(out: Path, run: str) -> list[ColumnProgress]:
     """Return the progress of each column in a run, sorted by name; empty until the first worker has begun."""
     workers = [
-        msgspec.json.decode(path.read_bytes(), type=Doing) for path in sorted((out / "progress").glob(f"{run}-*.json"))
+        msgspec.json.decode(path.read_bytes(), type=WorkerProgress)
+        for path in sorted((out / "progress").glob(f"{run}-*.json"))
     ]
     labels = sorted({label for doing in workers for label in doing.columns})
     return [_column_progress(label, workers) for label in labels]
 
 
-def _column_progress(label: str, workers: Sequence[Doing]) -> ColumnProgress:
+def _column_progress(label: str, workers: Sequence[WorkerProgress]) -> ColumnProgress:
     parts = [doing.columns[label] for doing in workers if label in doing.columns]
     violated: Counter[str] = Counter()
     for part in parts:
         violated.update(part.violated)
     return ColumnProgress(
         label=label,
-        so_far=SoFar(
+        so_far=ProgressCounts(
             done=sum(part.done for part in parts),
             of=max(part.of for part in parts),
             observations=sum(part.observations for part in parts),

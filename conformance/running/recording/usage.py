@@ -10,7 +10,7 @@ from fixtures.cluster.cpu import CpuTime
 KIT, NODES, BOOTS, KERNEL = "kit", "nodes", "boots", "kernel"
 """The causes of CPU time: the worker itself; the cluster's nodes after their boot, and during it; and the kernel's share of all
 this."""
-NONE_YET = CpuTime(0.0, 0.0)
+NO_USAGE = CpuTime(0.0, 0.0)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +41,12 @@ class ClusterMeter:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._last: dict[str, CpuTime] = {}
 
-    def look(self, used: Mapping[str, CpuTime], cause: str) -> None:
+    def measure(self, used: Mapping[str, CpuTime], cause: str) -> None:
         """Count for `cause` the CPU seconds since the last look. `used` has each container's seconds since it started."""
         for container, now in used.items():
-            before = self._last.get(container, NONE_YET)
+            before = self._last.get(container, NO_USAGE)
             if now.total < before.total:
-                before = NONE_YET  # it was started again
+                before = NO_USAGE  # it was started again
             self.seconds[cause] += now.total - before.total
             self.seconds[KERNEL] += now.kernel - before.kernel
             self._last[container] = now

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.catalogue import Facts
 from conformance.core.checks import Check
-from conformance.core.evaluate import ExampleOutcome, evaluate_check, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate_check, judge_on_column
 from conformance.judging.judges import JUDGES
 from conformance.kip101 import changed_answers
 from conformance.kip101.changed_answers import log_changes_under_an_answer
@@ -31,7 +31,7 @@ def played(check: Check, inputs: dict[str, object], *bugs: str) -> ExampleOutcom
     bench = mini_bench(MiniCluster(bugs))
     outcome = evaluate_check(check, bench, inputs, {})
     facts = Facts(version=bench.column.version, ranges=bench.column.ranges)
-    judged = judged_on(facts, JUDGES, bench.tape.history).observations
+    judged = judge_on_column(facts, JUDGES, bench.tape.history).observations
     return msgspec.structs.replace(outcome, observations=[*outcome.observations, *judged])
 
 

@@ -7,7 +7,7 @@ import pytest
 from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.check_run import steps_of
-from conformance.running.machine.example import Played
+from conformance.running.machine.example import FinishedExample
 from history.taken import STEP_NOTE, note_of, steps_taken
 from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
@@ -22,7 +22,7 @@ DRAWN = ["rewritten-while-copied", "epoch-ends-fall", "two-leaders-in-one-epoch"
 """Bugs that turn up soon. `./kit miniature` looks for all of them."""
 
 
-def judged_as(example: Played) -> list[tuple[str, str, str]]:
+def judged_as(example: FinishedExample) -> list[tuple[str, str, str]]:
     return [(one.requirement, one.case, one.detail) for one in example.violations]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.campaign.rewritten_shards import rewrite_shard
 from conformance.catalogue import shipped_rows
-from conformance.judging.pooling import gather, judge_shards
+from conformance.judging.pooling import gather_shards, judge_shards
 from conformance.judging.stored_examples import JudgedExample
 from conformance.judging.verdicts import CHANGED_SINCE, Cell
 from history.observations import Observation
@@ -66,7 +66,7 @@ def as_text(lines: list[Any]) -> bytes:
 
 def again(folder: Path, content: bytes, today: dict[str, list[Observation]], *, whole: bool = True) -> Cell:
     """The row's cell by the shard as written again; what was written stays in the folder."""
-    [shard] = gather([read_shard(written(folder, content))])
+    [shard] = gather_shards([read_shard(written(folder, content))])
     judged = {example: JudgedExample(observations=found, excuses=EXCUSES) for example, found in today.items()}
     path = written(folder, rewrite_shard(shard, judged, whole=whole))
     return cell(path)

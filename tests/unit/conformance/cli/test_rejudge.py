@@ -12,7 +12,7 @@ import pytest
 from conformance.cli import rejudge
 from conformance.core import checks
 from conformance.core.checks import Check, Claims, held_if, premise
-from conformance.core.evaluate import judged_on
+from conformance.core.evaluate import judge_on_column
 from conformance.judging.judge import Finding, judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import judge_shards
@@ -50,7 +50,7 @@ def filed(play: Play, check: Check, *examples: FakeCluster) -> Path:
     )  # fmt: skip
     for cluster in examples:
         outcome, history = play.live(check, cluster)
-        for observation in [*outcome.observations, *judged_on(FACTS, JUDGES, history).observations]:
+        for observation in [*outcome.observations, *judge_on_column(FACTS, JUDGES, history).observations]:
             shard.observation(observation, check=check.id)
     shard.close()
     return play.out

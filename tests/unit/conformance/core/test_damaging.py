@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.core import damaging
-from conformance.core.damaging import Changed, Disk
+from conformance.core.damaging import ChangeResult, Disk
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
 from fixtures.disk.producers import snapshot_name
 from fixtures.tape import LiveTape, StoredTape
@@ -74,20 +74,20 @@ def phases(tape: LiveTape) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("lose", "file", "fault"),
     [
-        (Disk.lose_epochs, EPOCH_FILE, "remove-epoch-checkpoint"),
-        (Disk.lose_watermarks, HIGH_WATERMARKS, "remove-watermark-checkpoint"),
-        (Disk.lose, "topic-0/00000000000000000000.log", "remove-replica"),
+        (Disk.remove_epoch_checkpoint, EPOCH_FILE, "remove-epoch-checkpoint"),
+        (Disk.remove_watermarks, HIGH_WATERMARKS, "remove-watermark-checkpoint"),
+        (Disk.remove_replica, "topic-0/00000000000000000000.log", "remove-replica"),
     ],
 )
 def test_a_removed_file_is_a_fault_that_was_witnessed(tape: LiveTape, lose: Any, file: str, fault: str) -> None:
     node = FakeNode(file, "topic-1/other")
-    assert lose(disk(tape, node)) == Changed(before=True, after=False)
+    assert lose(disk(tape, node)) == ChangeResult(before=True, after=False)
     assert phases(tape) == [(fault, "inject"), (fault, "witness")]
     assert list(node.files) == ["topic-1/other"]
 
 
 def test_its_injection_names_partition_and_effects(tape: LiveTape) -> None:
-    disk(tape, FakeNode(EPOCH_FILE)).lose_epochs()
+    disk(tape, FakeNode(EPOCH_FILE)).remove_epoch_checkpoint()
     inject, witness = [e for e in tape.history.events if isinstance(e, Fault)]
     assert (inject.node, inject.detail["partition"], inject.detail["path"]) == ("broker-1", "topic-0", EPOCH_FILE)
     assert inject.effects is not None
@@ -99,30 +99,30 @@ def test_its_injection_names_partition_and_effects(tape: LiveTape) -> None:
 def test_the_disk_of_a_broker_that_is_up_is_left_alone(tape: LiveTape, state: Any) -> None:
     node = FakeNode(EPOCH_FILE, state=state)
     with pytest.raises(KitError, match=f"broker-1 is {state}: its disk is damaged while it is down"):
-        disk(tape, node).lose_epochs()
+        disk(tape, node).remove_epoch_checkpoint()
     assert list(node.files) == [EPOCH_FILE]
 
 
 @pytest.mark.parametrize("node", [FakeNode(EPOCH_FILE, obeys=False), FakeNode()], ids=["still there", "never there"])
 def test_damage_that_the_disk_does_not_show_is_not_witnessed(tape: LiveTape, node: FakeNode) -> None:
     with pytest.raises(KitError, match="does not show on its disk"):
-        disk(tape, node).lose_epochs()
+        disk(tape, node).remove_epoch_checkpoint()
     assert phases(tape) == [("remove-epoch-checkpoint", "inject")]
 
 
 def test_a_file_that_was_put_is_read_back(tape: LiveTape) -> None:
-    put = disk(tape, FakeNode(EPOCH_FILE)).put_epochs(b"new")
-    assert put == Changed(before=True, after=True, content=b"new")
+    put = disk(tape, FakeNode(EPOCH_FILE)).restore_epochs(b"new")
+    assert put == ChangeResult(before=True, after=True, content=b"new")
     with pytest.raises(KitError, match="does not show"):
-        disk(tape, FakeNode(EPOCH_FILE)).put_epochs(b"another")
+        disk(tape, FakeNode(EPOCH_FILE)).restore_epochs(b"another")
     assert phases(tape)[1:] == [("old-epoch-checkpoint", "witness"), ("old-epoch-checkpoint", "inject")]
 
 
 def test_a_stored_history_needs_no_node(tape: LiveTape, tmp_path: Path) -> None:
-    lost = disk(tape, FakeNode(EPOCH_FILE)).lose_epochs()
+    lost = disk(tape, FakeNode(EPOCH_FILE)).remove_epoch_checkpoint()
     tape.end(End(example="e-1", outcome="judged"))
     [history] = read_histories(tmp_path / "gw0.jsonl.zst")
-    assert disk(StoredTape(history), FakeNode(state="running")).lose_epochs() == lost
+    assert disk(StoredTape(history), FakeNode(state="running")).remove_epoch_checkpoint() == lost
 
 
 SNAPSHOTS = tuple(f"topic-0/{snapshot_name(offset)}" for offset in (3, 7))
@@ -144,13 +144,13 @@ class TestSnapshots:
     @pytest.mark.parametrize(("above", "left"), [(-1, ()), (3, (3,)), (2, ())])
     def test_lost_are_all_or_the_newer_ones(self, tape: LiveTape, above: int, left: tuple[int, ...]) -> None:
         damaged = disk(tape, FakeNode(*SNAPSHOTS))
-        damaged.lose_snapshots(above=above)
+        damaged.remove_snapshots(above=above)
         assert damaged.snapshots().offsets == left
         assert phases(tape) == [("remove-rebuilt-file", "inject"), ("remove-rebuilt-file", "witness")]
 
     def test_none_can_be_lost_where_there_are_none(self, tape: LiveTape) -> None:
         with pytest.raises(KitError, match="does not show on its disk"):
-            disk(tape, FakeNode(*SNAPSHOTS)).lose_snapshots(above=7)
+            disk(tape, FakeNode(*SNAPSHOTS)).remove_snapshots(above=7)
 
     def test_a_torn_one_is_no_longer_whole(self, tape: LiveTape) -> None:
         disk(tape, FakeNode(*SNAPSHOTS)).tear_snapshot(7)

@@ -15,8 +15,8 @@ from conformance.catalogue import shipped_rows
 from conformance.core import checks
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, held_if, premise, record_only
-from conformance.core.evaluate import evaluate_check, judged_on
-from conformance.core.waiting import SLEPT, Settled
+from conformance.core.evaluate import evaluate_check, judge_on_column
+from conformance.core.waiting import SLEEP_THRESHOLD, Settled
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
@@ -299,7 +299,7 @@ def test_excuses_of_judges_are_counted(play: Play) -> None:
         yield Excuse(NOT_ANSWERED, "moved")
 
     _, history = play.live(check_of(grows), FakeCluster(5, 7, 7))
-    found = judged_on(FACTS, [undecided], history)
+    found = judge_on_column(FACTS, [undecided], history)
     assert found.excuses == [
         ExcuseCount(requirement="KIP101-EPOCH-02", case="moved", excuse=NOT_ANSWERED.name, times=2)
     ]
@@ -315,10 +315,10 @@ def test_a_violation_of_a_case_that_does_not_apply_is_left_out_by_name(play: Pla
         yield Excuse(NOT_ANSWERED, "hint")
 
     _, history = play.live(check_of(grows), FakeCluster(5, 7, 7))
-    found = judged_on(facts_of("3.6.2"), [elsewhere], history)
+    found = judge_on_column(facts_of("3.6.2"), [elsewhere], history)
     assert found.excuses == [ExcuseCount(requirement=ROW, case="hint", excuse=INAPPLICABLE.name, times=1)]
     assert [(o.case, o.result) for o in found.observations] == [("consumer", "violated")]
-    later = judged_on(FACTS, [elsewhere], history)
+    later = judge_on_column(FACTS, [elsewhere], history)
     assert [one.excuse for one in later.excuses] == [NOT_ANSWERED.name]
     assert len(later.observations) == 3
 
@@ -344,12 +344,12 @@ def test_so_is_what_a_body_observes(play: Play) -> None:
 def test_all_judges_look_at_a_probe_even_one_that_lost_its_premise_or_ended_in_trouble(play: Play) -> None:
     lost, history = play.live(check_of(grows), FakeCluster(5, -1, -2, -3))
     assert lost.end == "premise lost"
-    assert {(o.requirement, o.case, o.result) for o in judged_on(FACTS, JUDGES, history).observations} == {
+    assert {(o.requirement, o.case, o.result) for o in judge_on_column(FACTS, JUDGES, history).observations} == {
         ("GEN-03", "list-offsets", "held"),
         ("GEN-12", "list-offsets", "held"),
     }
     broken, history = play.live(check_of(grows), FakeCluster(UnexpectedAnswer("the answer holds 2")))
-    found = judged_on(FACTS, JUDGES, history).observations
+    found = judge_on_column(FACTS, JUDGES, history).observations
     assert broken.end == "error"
     assert [(o.requirement, o.case, o.result) for o in found] == [("GEN-03", "list-offsets", "violated")]
 
@@ -478,7 +478,7 @@ def test_a_host_that_slept_in_a_wait_leaves_open_what_that_wait_shows(
     outcome, _ = play.live(check, FakeCluster(5, 7))
     broken = {(one.requirement, one.result) for one in outcome.observations}
     excused = {(one.requirement, one.excuse) for one in outcome.excuses}
-    if late < SLEPT:
+    if late < SLEEP_THRESHOLD:
         assert (broken, excused) == ({(ROW, "violated"), ("KIP101-INV-05", "violated")}, set())
     else:
         assert (broken, excused) == (set(), {(ROW, HOST_SLEPT.name), ("KIP101-INV-05", HOST_SLEPT.name)})

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.core.checks import Claims, held_if
-from conformance.core.lapses import SESSION, Lease, find_ended
+from conformance.core.lapses import DEFAULT_SESSION_TIMEOUT, Lease, find_expired
 from conformance.judging.excuses import HOST_SLEPT
 from fixtures.starvation import STARVATION
 from history.events import Answer, AnyEvent, Call
@@ -51,9 +51,12 @@ def committed(error: Error) -> Exchange:
 GONE = committed(Error.UNKNOWN_MEMBER_ID)
 
 SESSIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
-    "from the last heartbeat": ([heartbeat(), heartbeat(2), GONE], Lease(2, SESSION)),
+    "from the last heartbeat": ([heartbeat(), heartbeat(2), GONE], Lease(2, DEFAULT_SESSION_TIMEOUT)),
     "a classic member's own": ([joined(6_000), GONE], Lease(0, 6.0)),
-    "of a member that only tried to leave": ([heartbeat(), heartbeat(-1, error=25), GONE], Lease(0, SESSION)),
+    "of a member that only tried to leave": (
+        [heartbeat(), heartbeat(-1, error=25), GONE],
+        Lease(0, DEFAULT_SESSION_TIMEOUT),
+    ),
     "near: another member's": ([heartbeat(member="n"), GONE], None),
     "near: another group's": ([heartbeat(group="h"), GONE], None),
     "near: never begun, as it was refused": ([heartbeat(error=25), GONE], None),
@@ -65,7 +68,7 @@ SESSIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
 
 @pytest.mark.parametrize(("exchanges", "lease"), SESSIONS.values(), ids=SESSIONS.keys())
 def test_the_session_of_which_a_refusal_tells_that_it_ended(exchanges: list[Exchange], lease: Lease | None) -> None:
-    assert find_ended(history_of(*exchanges)) == lease
+    assert find_expired(history_of(*exchanges)) == lease
 
 
 def of_id(op: str, error: Error = Error.NONE, *, id: str = "t", timeout_ms: int | None = None) -> Exchange:
@@ -97,7 +100,7 @@ TRANSACTIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
 
 @pytest.mark.parametrize(("exchanges", "lease"), TRANSACTIONS.values(), ids=TRANSACTIONS.keys())
 def test_the_transaction_of_which_an_answer_tells_that_it_ended(exchanges: list[Exchange], lease: Lease | None) -> None:
-    assert find_ended(history_of(*exchanges)) == lease
+    assert find_expired(history_of(*exchanges)) == lease
 
 
 @pytest.fixture

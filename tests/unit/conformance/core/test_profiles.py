@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from conformance.core.profiles import MINUTES, PROFILES, Profile, shipped_budgets
-from conformance.core.registry import every_check, in_profile, shortest_profile
+from conformance.core.registry import every_check, is_in_profile, shortest_profile
 from conformance.running.planning.budget import cost_of
 from conformance.running.planning.ordering import priority_of
 
@@ -19,7 +19,7 @@ def test_the_checks_of_each_family_fit_their_budget(profile: Profile) -> None:
     """A new check that does not fit is named in the file, with the reason, or one of its family becomes cheaper."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for check in every_check().values():
-        if in_profile(check, profile):
+        if is_in_profile(check, profile):
             seconds[check.id.partition(".")[0]] += cost_of(check, "4.3.1")
     over = {
         family: took for family, took in seconds.items() if took > BUDGETS.profiles[profile].families.get(family, 0.0)
@@ -50,5 +50,5 @@ def test_of_rows_of_the_highest_priority_only_schedules_of_the_quorum_are_only_n
 
 
 def test_a_longer_profile_has_all_checks_of_a_shorter_one() -> None:
-    sizes = [{id for id, check in every_check().items() if in_profile(check, profile)} for profile in PROFILES]
+    sizes = [{id for id, check in every_check().items() if is_in_profile(check, profile)} for profile in PROFILES]
     assert sizes[0] < sizes[1] < sizes[2] == every_check().keys()

@@ -13,7 +13,7 @@ from hypothesis import given
 
 from conformance.core.bench import Bench
 from conformance.core.roles import Absent
-from conformance.core.sweeping import Swept, ask_all, questions_of_turn, turn_of
+from conformance.core.sweeping import SweepTargets, ask_all, questions_of_turn, turn_of
 from conformance.judging.facts.apis import API_OF, BATCHES
 from conformance.judging.judge import judge_history
 from conformance.judging.laws.same_answers import every_version_says_the_same, together_is_as_one_by_one
@@ -43,12 +43,12 @@ LEAST = {"Fetch": 4, "OffsetFetch": 1}
 """Versions below are not asked for."""
 
 
-def prepared(bench: Bench, group: str | None = "group") -> Swept:
+def prepared(bench: Bench, group: str | None = "group") -> SweepTargets:
     """Five partitions, each led by another broker than the one before, and one of them with a single replica."""
     topics = new_topics(bench, [(1, 2, 3), (2, 3, 1), (3, 1, 2), (1,), (2, 3)])
     bench.node(1).produce(topics[0], 0, batch(b"value"))
     bench._require_cluster().cluster.tick(30)  # type: ignore[attr-defined]
-    return Swept([(topic, 0) for topic in topics], group)
+    return SweepTargets([(topic, 0) for topic in topics], group)
 
 
 def asked(bench: Bench) -> list[list[Call]]:

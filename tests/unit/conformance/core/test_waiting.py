@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.waiting import HOST, Settled, Waiting
+from conformance.core.waiting import HOST_NOTE, Settled, Waiting
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.wire.errors import UnexpectedAnswer
 from history.events import End, Note
@@ -100,7 +100,7 @@ def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTa
     bench.wait.comes_true(lambda: True, "at once", within=1.0)
     bench.wait.comes_true(lambda: False, "never", within=1.0)
     notes = [event for event in tape.history.events if isinstance(event, Note)]
-    assert [(note.text, note.data) for note in notes] == [(HOST, {"late": 0.0, "cpu pressure": -1.0})]
+    assert [(note.text, note.data) for note in notes] == [(HOST_NOTE, {"late": 0.0, "cpu pressure": -1.0})]
 
 
 def test_a_wait_that_a_check_made_by_itself_is_late_if_the_kit_was(

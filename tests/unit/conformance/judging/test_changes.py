@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.changes import Lived
+from conformance.judging.changes import CausedChanges
 from conformance.judging.reading import Reading
 from history.events import Answer, Call
 from history.subjects import Subject
@@ -31,7 +31,9 @@ def lived(history: LogHistory, subject: Subject = GROUP) -> list[str]:
     reading.feed(history.events)
     faults = {"a-0": "kill", "a-1": "stop", "b-0": "pause"}
     changed = {Subject("partition", name): [(fault, 1)] for name, fault in faults.items()}
-    return Lived(history.history, reading.timeline, changed).through({subject}, (len(history.events) - 1,))
+    return CausedChanges(history.history, reading.timeline, changed).faults_behind(
+        {subject}, (len(history.events) - 1,)
+    )
 
 
 def test_another_coordinator_after_a_fault_on_the_former_one_is_a_change() -> None:

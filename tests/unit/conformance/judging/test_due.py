@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.judging.due import LEADS, OWED, PROMISES, hindrance
+from conformance.judging.due import LEADS, OWED_STEPS, PROMISES, hindrance
 from conformance.judging.judge import judge_all, judge_history
 from history.due import Due, is_starved
 from history.effects import Effects
@@ -67,10 +67,10 @@ def excused(*events: AnyEvent) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("due", get_args(Due))
 def test_a_bound_that_passed_breaks_the_row_that_promises_it(due: Due) -> None:
-    rows = {OWED[due].row} | ({LEADS.row} if due == "quorum" else set())
-    passed = overdue(due, max(30.0, OWED[due].within))
+    rows = {OWED_STEPS[due].row} | ({LEADS.row} if due == "quorum" else set())
+    passed = overdue(due, max(30.0, OWED_STEPS[due].within))
     assert sorted(seen(passed)) == [(row, "violated") for row in sorted(rows)]
-    assert hindrance(history_of(passed)).startswith(OWED[due].row)
+    assert hindrance(history_of(passed)).startswith(OWED_STEPS[due].row)
 
 
 def case_of(due: Due, effects: Effects, *described: AnyEvent) -> str:
@@ -110,7 +110,7 @@ def test_no_other_leader_is_forgiven_for_a_replaced_disk() -> None:
     assert case_of("coordinator", REPLACED, *described([2])) == "coordinator"
 
 
-@pytest.mark.parametrize("owed", [*OWED.values(), LEADS])
+@pytest.mark.parametrize("owed", [*OWED_STEPS.values(), LEADS])
 def test_each_row_and_case_that_promises_a_step_is_in_the_catalogue(owed: Any) -> None:
     assert owed.case in {case.id for case in shipped_rows()[owed.row].cases}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.judging.judge import Judged, Judging, judge_apart
+from conformance.judging.judge import Judged, Judging, judge_tolerantly
 from conformance.judging.judges import JUDGES
 from history.events import Answer, AnyEvent, Call, Example, History
 from protocol.codes import Error
@@ -25,7 +25,7 @@ def listed(*answers: dict[str, Any], asked: dict[str, Any] = ASKED, op: str = "l
 
 
 def judged(*answers: dict[str, Any], **how: Any) -> Judged:
-    return judge_apart(JUDGES, History(example=EXAMPLE, events=listed(*answers, **how)))
+    return judge_tolerantly(JUDGES, History(example=EXAMPLE, events=listed(*answers, **how)))
 
 
 def without(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import binary
 
-from conformance.judging.record_values import LONGEST, value_in_words
+from conformance.judging.record_values import MAX_SHOWN_LENGTH, value_in_words
 
 
 def stored(value: bytes) -> str:
@@ -23,11 +23,14 @@ def stored(value: bytes) -> str:
         (stored(b"a-1"), "'a-1'"),
         (stored(b"it's"), '"it\'s"'),
         (stored("\N{SNOWMAN}".encode()), "'\N{SNOWMAN}'"),
-        (stored(b"x" * LONGEST), repr("x" * LONGEST)),
-        (stored(b"x" * (LONGEST + 1)), repr("x" * LONGEST) + f"... of {LONGEST + 1} characters"),
+        (stored(b"x" * MAX_SHOWN_LENGTH), repr("x" * MAX_SHOWN_LENGTH)),
+        (
+            stored(b"x" * (MAX_SHOWN_LENGTH + 1)),
+            repr("x" * MAX_SHOWN_LENGTH) + f"... of {MAX_SHOWN_LENGTH + 1} characters",
+        ),
         (stored(b"a\nb"), "YQpi"),
         (stored(b"\xff\xfe"), "//4="),
-        (stored(b"\xff" * 60), "/" * LONGEST),
+        (stored(b"\xff" * 60), "/" * MAX_SHOWN_LENGTH),
         ("not base64", "not base64"),
     ],
 )
@@ -39,4 +42,4 @@ def test_text_is_shown_as_such_and_bytes_as_they_are_stored(value: str | None, w
 def test_what_is_shown_is_one_short_line(value: bytes) -> None:
     shown = value_in_words(stored(value))
     assert shown.isprintable()
-    assert len(shown) <= 2 * LONGEST + len("... of 200 characters")
+    assert len(shown) <= 2 * MAX_SHOWN_LENGTH + len("... of 200 characters")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.sentences import LONGEST, exchanges_of, promise, sentence, tell
+from conformance.judging.sentences import MAX_LENGTH, describe_exchanges, exchanges_of, promise_text, violation_sentence
 from history.events import Answer, Call, Example, History, Premise
 from tests.support.structures import with_structures
 from tests.support.violated import ShownExample, examples_of_checks
@@ -25,32 +25,34 @@ def history(*answers: str) -> History:
 
 
 def test_a_violation_is_told_by_what_was_asked_answered_and_promised() -> None:
-    assert sentence(history("Ongoing"), [1], "the log ends at 4", "Ended transactions are complete (abort)") == (
+    assert violation_sentence(
+        history("Ongoing"), [1], "the log ends at 4", "Ended transactions are complete (abort)"
+    ) == (
         "broker-1 was asked DescribeTransactions of tid and answered Ongoing, producer 7, epoch 1; the log ends at 4. "
         "Promised: Ended transactions are complete (abort)."
     )
-    assert sentence(history(), [], "", "It comes") == "It did not happen. Promised: It comes."
+    assert violation_sentence(history(), [], "", "It comes") == "It did not happen. Promised: It comes."
 
 
 def test_equal_answers_are_told_once_with_their_number() -> None:
     again = history("Ongoing", "Ongoing", "Empty", "A", "B", "C")
-    assert [*tell([*exchanges_of(again, [1, 3, 5])], 300)] == [
+    assert [*describe_exchanges([*exchanges_of(again, [1, 3, 5])], 300)] == [
         "broker-1 was asked DescribeTransactions of tid and answered Ongoing, producer 7, epoch 1 (2 times), "
         "then DescribeTransactions of tid and answered Empty, producer 7, epoch 1"
     ]
-    assert [*tell([*exchanges_of(again, [1, 5, 7, 9, 11])], 300)][-1] == "2 more answers"
+    assert [*describe_exchanges([*exchanges_of(again, [1, 5, 7, 9, 11])], 300)][-1] == "2 more answers"
 
 
 def test_it_is_short_and_has_no_suffix_of_the_example() -> None:
     """Answers are cut before other evidence is."""
-    long = sentence(history("x" * 600), [1], "group g-e-1 has " + "y" * 60, "It comes")
-    assert len(long) <= LONGEST
+    long = violation_sentence(history("x" * 600), [1], "group g-e-1 has " + "y" * 60, "It comes")
+    assert len(long) <= MAX_LENGTH
     assert "group g has " + "y" * 60 in long
 
 
 def test_a_promise_names_the_case_where_a_row_has_several() -> None:
-    assert promise("KIP101-INV-11", "metadata") == "One leader per epoch (Metadata of every broker)"
-    assert promise("KIP101-INV-11", "metadata", "Metadata of every broker.") == "Metadata of every broker"
+    assert promise_text("KIP101-INV-11", "metadata") == "One leader per epoch (Metadata of every broker)"
+    assert promise_text("KIP101-INV-11", "metadata", "Metadata of every broker.") == "Metadata of every broker"
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])

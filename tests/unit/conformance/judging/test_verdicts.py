@@ -23,9 +23,9 @@ from conformance.judging.verdicts import (
     Cell,
     CellEvidence,
     Judgement,
-    below_floor,
     is_troubled,
     judge_cell,
+    why_below_floor,
 )
 from history.shards import AnyShardLine, AttemptCount, ExcuseCount, Footer, ObservationLine, Shard, read_shard
 from tests.support.declared import facts_of
@@ -47,8 +47,8 @@ def test_a_row_may_have_a_floor_of_its_own() -> None:
     assert floor_of(PROPERTY) == FLOORS["property"]
     assert floor_of(msgspec.structs.replace(ROW, inputs=1)) == msgspec.structs.replace(FLOORS["probe"], inputs=1)
     short = at_floor(law, "fetch", situations=4)
-    assert "4 distinct situations in 5 observations, the floor is 5" in below_floor(law, "fetch", short)
-    assert not below_floor(law, "fetch", at_floor(law, "fetch"))
+    assert "4 distinct situations in 5 observations, the floor is 5" in why_below_floor(law, "fetch", short)
+    assert not why_below_floor(law, "fetch", at_floor(law, "fetch"))
 
 
 def at_floor(row: Requirement, case: str = "", **changed: Any) -> CaseTally:
@@ -85,12 +85,12 @@ def test_calm_observations_fill_the_floor_of_a_probe_only() -> None:
     calm = CaseTally(held=60, inputs=3, examples=9, situations=29, calm=31, calm_examples=2, changed=10)
     case = PROPERTY.cases[0].id
     short = "29 distinct situations in 60 observations (31 calm ones do not count), the floor is 30"
-    assert below_floor(PROPERTY, case, calm) == f"case {case}: {short}"
-    assert not below_floor(PROPERTY, case, msgspec.structs.replace(calm, calm=30, situations=30))
+    assert why_below_floor(PROPERTY, case, calm) == f"case {case}: {short}"
+    assert not why_below_floor(PROPERTY, case, msgspec.structs.replace(calm, calm=30, situations=30))
     few = msgspec.structs.replace(calm, calm=30, situations=30, calm_examples=5)
-    assert below_floor(PROPERTY, case, few) == f"case {case}: 4 examples, the floor is 5"
-    assert not below_floor(ROW, "consumer", msgspec.structs.replace(calm, calm=60, calm_examples=9))
-    assert "1 observations (1 calm ones do not count)" in below_floor(
+    assert why_below_floor(PROPERTY, case, few) == f"case {case}: 4 examples, the floor is 5"
+    assert not why_below_floor(ROW, "consumer", msgspec.structs.replace(calm, calm=60, calm_examples=9))
+    assert "1 observations (1 calm ones do not count)" in why_below_floor(
         SCENARIO, SCENARIO.cases[0].id, CaseTally(held=2, inputs=2, examples=2, calm=1, calm_examples=1)
     )
 
@@ -197,8 +197,10 @@ def test_the_floors_are_those_of_the_design(
 
 def test_a_row_with_one_input_asks_for_one() -> None:
     single = msgspec.structs.replace(ROW, inputs=1)
-    assert below_floor(single, "consumer", CaseTally(held=5, inputs=1, examples=1)) == ""
-    assert "2 distinct inputs, the floor is 3" in below_floor(ROW, "consumer", CaseTally(held=5, inputs=2, examples=5))
+    assert why_below_floor(single, "consumer", CaseTally(held=5, inputs=1, examples=1)) == ""
+    assert "2 distinct inputs, the floor is 3" in why_below_floor(
+        ROW, "consumer", CaseTally(held=5, inputs=2, examples=5)
+    )
 
 
 def test_the_reason_names_each_case_that_is_short() -> None:
@@ -460,7 +462,7 @@ def test_a_thousand_reads_of_one_situation_are_one_and_two_changes_make_two_more
     tally = cells(read(tmp_path, shard.finish()))["4.3.1", PROPERTY.id].cases["kept"]
     assert (tally.held, tally.situations, tally.changed, tally.examples) == (1100, 3, 2, 1)
     short = "3 distinct situations in 1100 observations, the floor is 30"
-    assert below_floor(PROPERTY, "kept", tally) == f"case kept: {short}"
+    assert why_below_floor(PROPERTY, "kept", tally) == f"case kept: {short}"
 
 
 def test_other_runs_do_not_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
-from conformance.judging.due import OWED
+from conformance.judging.due import OWED_STEPS
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.expendable import BARE, EXPENDABLE
 from conformance.rigs.quorum.frozen import FROZEN
@@ -123,7 +123,7 @@ def test_a_step_that_never_comes_is_due(bug: str, probe: str, due: Due) -> None:
     """It ends the example; the history says what was due, and the row that promises it is violated."""
     for outcome in outcomes(all_checks()[f"kip595.{probe}"], bug):
         assert (outcome.end, violated(outcome)) == ("premise lost", set())
-        assert outcome.detail.startswith(OWED[due].row)
+        assert outcome.detail.startswith(OWED_STEPS[due].row)
 
 
 def test_a_voter_that_never_becomes_a_candidate_fails_the_preparation() -> None:

@@ -12,7 +12,7 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.core.cluster import LiveCluster
-from conformance.core.evaluate import ExampleOutcome, evaluate_check, judged_on
+from conformance.core.evaluate import ExampleOutcome, evaluate_check, judge_on_column
 from conformance.judging.due import PROMISES, hindrance
 from conformance.rigs.groups.group import Group, GroupData
 from conformance.rigs.groups.group_log import GroupLog
@@ -82,7 +82,7 @@ def played(tmp_path: Path, body: Any, handle: Any, **handlers: Handler) -> Seen:
     tape = LiveTape(writer, example)
     bench = Bench(tape, COLUMN, cluster.members(), LiveCluster(cluster))  # type: ignore[arg-type]  # a fake
     outcome = evaluate_check(check, bench, {}, {})
-    found = [*outcome.observations, *judged_on(FACTS, PROMISES, tape.history).observations]
+    found = [*outcome.observations, *judge_on_column(FACTS, PROMISES, tape.history).observations]
     writer.close()
     violated = [(one.requirement, one.case) for one in found if one.result == "violated"]
     return Seen(outcome, hindrance(tape.history), violated)

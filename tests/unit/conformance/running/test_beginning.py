@@ -19,5 +19,5 @@ def test_a_schedule_is_played_on_a_cluster_as_it_was_recorded_on(turn: int, play
     one = Schedule(check=LOG_MACHINE.id, column=COLUMN, requirement="KIP320-FETCH-02", steps=[])
     names = ["quick", "log-quorum", "lagging", "another"] if turn == 0 else ["lagging", "quick"]
     whole = Beginning(turn=turn, schedules=[msgspec.structs.replace(one, topology=name) for name in names])
-    parts = [whole.of_part(LOG_MACHINE, part, 3) for part in (1, 2, 3)]
+    parts = [whole.for_part(LOG_MACHINE, part, 3) for part in (1, 2, 3)]
     assert [[schedule.topology for schedule in part.schedules] for part in parts] == played

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis.strategies import floats, integers, sampled_from
 
 from conformance.core.profiles import MINUTES, Profile
-from conformance.core.registry import every_check, in_profile, is_soak
+from conformance.core.registry import every_check, is_in_profile, is_soak
 from conformance.running.planning.budget import (
     COSTS,
     PARTS,
@@ -109,7 +109,7 @@ def test_only_the_nightly_profile_has_soaks() -> None:
     soaks = [check for check in every_check().values() if is_soak(check)]
     assert [check.id for check in soaks] == ["kip101.flapping.leaders_flap_for_long"]
     assert {kind_of(check) for check in soaks} == {"soak"}
-    assert [profile for profile in MINUTES for check in soaks if in_profile(check, profile)] == ["nightly"]
+    assert [profile for profile in MINUTES for check in soaks if is_in_profile(check, profile)] == ["nightly"]
 
 
 def test_a_hanging_check_is_cut_off_and_the_others_run() -> None:

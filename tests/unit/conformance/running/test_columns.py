@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.topologies import TOPOLOGIES, adapt_topology, set_by_the_kit
+from conformance.core.topologies import TOPOLOGIES, adapt_topology, where_kit_sets
 from conformance.running.columns import Overrides, wanted_columns
 from conformance.running.lab import column_of
 from conformance.running.session import _early_end, _refuse_twice
@@ -106,11 +106,11 @@ def test_settings_go_to_every_node_of_a_topology() -> None:
     "setting", ["node.id", "listeners", "log.dirs", "broker.session.timeout.ms", "replica.lag.time.max.ms"]
 )
 def test_settings_that_checks_rely_on_are_the_kits(setting: str) -> None:
-    assert set_by_the_kit(setting)
+    assert where_kit_sets(setting)
 
 
 def test_other_settings_are_free() -> None:
-    assert set_by_the_kit("confluent.license.topic.replication.factor") == ""
+    assert where_kit_sets("confluent.license.topic.replication.factor") == ""
 
 
 def test_a_release_keeps_its_name_and_nothing_else_gets_it() -> None:

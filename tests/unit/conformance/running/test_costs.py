@@ -16,8 +16,8 @@ from conformance.running.planning.costs import (
     Cost,
     Costs,
     as_toml,
+    cost_deviation_lines,
     measured_costs,
-    off_lines,
     read_costs,
     refresh_costs,
 )
@@ -149,13 +149,13 @@ def test_a_check_that_is_off_by_more_than_three_times_is_named(
 ) -> None:
     """A check of a second that had to boot its cluster is not off."""
     known = Costs(checks={PROBE: [Cost(since="3.3.2", seconds=cost, runs=5)]})
-    lines = off_lines([shard(tmp_path, "4.3.1", seconds)], {PROBE: 5.0}, known)
+    lines = cost_deviation_lines([shard(tmp_path, "4.3.1", seconds)], {PROBE: 5.0}, known)
     assert lines == ([f"cost  {PROBE} on 4.3.1: {said}"] if said else [])
 
 
 def test_an_estimate_that_was_off_is_called_one_and_only_the_worst_are_named(tmp_path: Path) -> None:
     ids = [f"kip320.x.check{n}" for n in range(12)]
     shards = [shard(tmp_path, "4.3.1", 100.0 + n, check=id) for n, id in enumerate(ids)]
-    lines = off_lines(shards, dict.fromkeys(ids, 5.0), Costs())
+    lines = cost_deviation_lines(shards, dict.fromkeys(ids, 5.0), Costs())
     assert lines[0] == "cost  kip320.x.check11 on 4.3.1: 111 s, estimated 5 s"
     assert (len(lines), lines[-1]) == (11, "cost  and 2 more")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judging.narration import LONGEST, Narration, in_words, leaders_before
+from conformance.judging.narration import MAX_LENGTH, Narration, leaders_before, step_in_words
 from conformance.running.evidence import on_disk as stored
 from conformance.running.evidence.folder import ReplayResult, Schedule, add_replays, write_evidence
 from conformance.running.evidence.violation import violation_history
@@ -134,10 +134,10 @@ def test_a_write_that_is_repeated_after_another_has_its_own_line() -> None:
 
 
 def test_other_partitions_are_left_out_and_long_answers_cut() -> None:
-    history = LogHistory().produce(1, *["v" * 20] * LONGEST, at=0).history
+    history = LogHistory().produce(1, *["v" * 20] * MAX_LENGTH, at=0).history
     assert Narration(history, [Subject("partition", "other-0")]).lines() == []
     [line] = Narration(history, [SUBJECT]).lines()
-    assert len(line) < LONGEST + 80
+    assert len(line) < MAX_LENGTH + 80
     assert "more, in history.jsonl)" in line
 
 
@@ -191,5 +191,5 @@ def test_what_replays_showed_is_entered(tmp_path: Path, disks: Any) -> None:
 
 def test_steps_in_words() -> None:
     step = {"acks": -1, "do": "disturb", "fault": {"fault": "kill", "pick": 0, "role": "leader"}, "on": "strict-0"}
-    assert in_words(step) == "disturb, acks -1, fault (kill, pick 0, role leader), on strict-0"
-    assert in_words({"do": "heal"}) == "heal"
+    assert step_in_words(step) == "disturb, acks -1, fault (kill, pick 0, role leader), on strict-0"
+    assert step_in_words({"do": "heal"}) == "heal"

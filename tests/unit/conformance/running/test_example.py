@@ -16,7 +16,7 @@ from conformance.core.model import FaultModel
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.judging.judge import Finding, Judge, judge
 from conformance.judging.judges import JUDGES
-from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, Played
+from conformance.running.machine.example import SUSPICION_NOTE, Ending, ExampleRun, FinishedExample
 from conformance.running.standing import HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT
 from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime
@@ -86,7 +86,9 @@ def ending(*, stops: bool = True, rests: bool = True, hurries: bool = False, at:
     return Ending(stops=lambda observation: stops, rests=rests, hurries=hurries, at=at)
 
 
-def played(acts: list[Act], how: Ending, lab: Healing | None = None, executor: type[Acting] = Acting) -> Played:
+def played(
+    acts: list[Act], how: Ending, lab: Healing | None = None, executor: type[Acting] = Acting
+) -> FinishedExample:
     lab = lab or Healing()
     check: MachineCheck[Do] = MachineCheck(
         id="machines.acting",
@@ -103,7 +105,7 @@ def played(acts: list[Act], how: Ending, lab: Healing | None = None, executor: t
     return example.finish()
 
 
-def notes(one: Played, text: str) -> list[Note]:
+def notes(one: FinishedExample, text: str) -> list[Note]:
     return [event for event in one.history.events if isinstance(event, Note) and event.text == text]
 
 
@@ -200,7 +202,7 @@ def test_an_end_that_could_not_be_read_out_in_time_is_trouble() -> None:
     assert lab.troubled
 
 
-def outcome(one: Played) -> str:
+def outcome(one: FinishedExample) -> str:
     return one.history.end.outcome if one.history.end is not None else ""
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from conformance.core.machines import simpler_steps
 from conformance.running.evidence.folder import Schedule as StoredSchedule
-from conformance.running.evidence.report import SEEN_AGAIN
-from conformance.running.machine.discovery import Discovery, Reproduced
-from conformance.running.machine.example import Ending, Played, Schedule, Stops
+from conformance.running.evidence.report import REPLAYS_HEADING
+from conformance.running.machine.discovery import Discovery, ReplayedBreach
+from conformance.running.machine.example import Ending, FinishedExample, Schedule, Stops
 from conformance.running.machine.investigator import REPLAYS, Investigator, latest_steps
-from conformance.running.violations import Breach, breach_of, first_of_each
+from conformance.running.violations import Breach, breach_of, first_of_each_breach
 from history.events import End, Example, History, Note
 from history.observations import Observation
 from history.schema import decode
@@ -76,7 +76,7 @@ class Cluster:
             self.filed += 1
             name = folders[breach_of(one)] = f"evidence-{self.filed}"
             (self.out / name).mkdir()
-            (self.out / name / "report.md").write_text(f"{SEEN_AGAIN}not tried\n")
+            (self.out / name / "report.md").write_text(f"{REPLAYS_HEADING}not tried\n")
             filed = msgspec.json.encode(FiledViolation(observation=one, notices=[]))
             (self.out / name / VIOLATION).write_bytes(filed)
             schedule = {"check": FakeCheck.id, "column": {**_column()}, "requirement": one.requirement, "steps": []}
@@ -85,13 +85,13 @@ class Cluster:
 
     def finding(self, steps: Schedule) -> Discovery:
         played = self._outcome(steps, [violation(row) for row, step in self._bugs.items() if step in steps])
-        return Discovery(played=played, evidence=self.file(first_of_each(played.violations)))
+        return Discovery(played=played, evidence=self.file(first_of_each_breach(played.violations)))
 
-    def _outcome(self, steps: Schedule, violations: list[Observation]) -> Played:
+    def _outcome(self, steps: Schedule, violations: list[Observation]) -> FinishedExample:
         standing: Any = None
         opened = Example(example="e", check=FakeCheck.id, column=COLUMN.label, members=[])
         history = History(example=opened, events=[], end=End(example="e", outcome="judged", detail=""))
-        return Played(
+        return FinishedExample(
             standing=standing,
             steps=list(steps),
             history=history,
@@ -105,7 +105,7 @@ class Cluster:
         )
 
     def report(self, folder: str) -> str:
-        text = " ".join((self.out / folder / "report.md").read_text().split()).removeprefix(SEEN_AGAIN)
+        text = " ".join((self.out / folder / "report.md").read_text().split()).removeprefix(REPLAYS_HEADING)
         assert text in (
             decode((self.out / folder / VIOLATION).read_bytes(), FiledViolation, "").seen_again,
             "not tried",
@@ -119,9 +119,9 @@ def _column() -> dict[str, Any]:
 
 def investigated(
     cluster: Cluster, finding: Discovery, seconds: float = 60.0, until: float = NEVER
-) -> tuple[Investigator, list[Reproduced]]:
+) -> tuple[Investigator, list[ReplayedBreach]]:
     check: Any = FakeCheck()
-    investigator, found = Investigator(check, cluster, cluster.out, seconds, lambda _: None), list[Reproduced]()
+    investigator, found = Investigator(check, cluster, cluster.out, seconds, lambda _: None), list[ReplayedBreach]()
     investigator.investigate(finding, finding.played.violations, until, found.append)
     return investigator, found
 
@@ -217,7 +217,7 @@ def test_without_time_nothing_is_run_and_the_report_says_why(tmp_path: Path, sec
 def test_what_was_replayed_before_is_not_concluded_again(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, {"A": BUG})
     investigator, [first] = investigated(cluster, cluster.finding([BUG]))
-    found: list[Reproduced] = []
+    found: list[ReplayedBreach] = []
     finding = cluster.finding([BUG])
     investigator.investigate(finding, finding.played.violations, NEVER, found.append)
     assert found == []

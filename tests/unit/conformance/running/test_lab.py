@@ -18,7 +18,7 @@ from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
-from conformance.core.waiting import HOST
+from conformance.core.waiting import HOST_NOTE
 from conformance.judging.judge import Finding, judge
 from conformance.judging.pooling import judge_shards
 from conformance.running import lab as lab_module
@@ -217,7 +217,7 @@ def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: P
     end = histories[0].end
     assert end is not None
     assert (end.outcome, REASON in end.detail) == (outcome, True)
-    notes = [event for event in histories[0].events if isinstance(event, Note) and event.text != HOST]
+    notes = [event for event in histories[0].events if isinstance(event, Note) and event.text != HOST_NOTE]
     assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
 
 

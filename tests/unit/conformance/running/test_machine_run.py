@@ -335,7 +335,7 @@ def test_a_deviation_that_takes_a_fault_is_new_without_one(
         machine = machine_of([], never(ROW, "a"))
         lab = FakeLab(play.out, run, [[]], "quick", judges=machine.judges)
         finding = MachineRun(machine, lab, "4.3.1").play(words("a"))
-        assert [o.requirement for o in finding.news] == new
+        assert [o.requirement for o in finding.new_violations] == new
         lab.close()
 
 
@@ -357,7 +357,7 @@ def test_a_violation_is_in_the_shard_before_anything_is_raised(play: Play) -> No
         finding = part.play(words("a"))
         [path] = (play.out / "shards").glob("*.jsonl")
         assert [line.result for line in of(read_shard(path), ObservationLine)] == ["violated"]
-        assert [o.requirement for o in finding.news] == [ROW]
+        assert [o.requirement for o in finding.new_violations] == [ROW]
         lab.close()
 
 
@@ -482,7 +482,7 @@ def test_a_known_breach_is_recorded_and_not_investigated(play: Play) -> None:
 def test_parts_share_the_schedules_and_the_first_has_the_opening() -> None:
     own, other = [recorded(word) for word in "abcde"], msgspec.structs.replace(recorded("f"), check="another")
     whole = Beginning(schedules=[*own, other])
-    parts = [whole.of_part(machine_of(words("a"), never(ROW, "a")), part, 2) for part in (1, 2)]
+    parts = [whole.for_part(machine_of(words("a"), never(ROW, "a")), part, 2) for part in (1, 2)]
     assert [[*one.schedules] for one in parts] == [own[::2], own[1::2]]
     assert [one.opening for one in parts] == [True, False]
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.core.checks import Check
 from conformance.core.profiles import PROFILES, Profile, shipped_budgets
-from conformance.core.registry import every_check, in_profile
+from conformance.core.registry import every_check, is_in_profile
 from conformance.running.planning.budget import cost_of
 from conformance.running.planning.ordering import priority_of
 from tests.support.simulated_runs import count_boots, done_checks, late_checks, simulated_run, work_ends
@@ -20,7 +20,7 @@ def test_a_longer_profile_first_does_what_the_shorter_does_in_its_order(label: s
     smoke, quick, nightly = (simulated_run(profile, 1, label) for profile in PROFILES)
     first = [turn.item.work.check for turn in smoke]
     assert [turn.item.work.check for turn in quick][: len(first)] == first
-    longer = [turn.item.work.check for turn in quick if in_profile(turn.item.check, "quick")]
+    longer = [turn.item.work.check for turn in quick if is_in_profile(turn.item.check, "quick")]
     assert [turn.item.work.check for turn in nightly][: len(first)] == first
     assert {turn.item.work.check for turn in nightly[: len(longer)]} == set(longer)
 
@@ -62,7 +62,7 @@ def test_what_has_no_time_on_a_small_machine_is_not_what_is_cheap() -> None:
     done = [
         cost_of(every_check()[check], "4.3.1")
         for check in done_checks(turns)
-        if not in_profile(every_check()[check], "smoke")
+        if not is_in_profile(every_check()[check], "smoke")
     ]
     assert sum(done) / len(done) < sum(late) / len(late)
 

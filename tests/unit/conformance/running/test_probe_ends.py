@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.evaluate import ExampleEnd
-from conformance.running.probe.run import _has_enough, end_of
+from conformance.running.probe.run import _has_enough, example_end
 from history.events import AnyEvent, Ended, Example, History, Overdue
 from history.observations import Observation
 
@@ -34,7 +34,7 @@ def test_the_kit_is_to_blame_unless_a_process_had_ended_by_itself(
     outcome: ExampleEnd, replaced: str, event: AnyEvent | None, end: ExampleEnd
 ) -> None:
     history = History(example=Example(example="e", check="c", column="4.3.1"), events=[event] if event else [])
-    assert end_of(outcome, replaced, history) == end
+    assert example_end(outcome, replaced, history) == end
 
 
 def observed(number: int, calm: bool, situation: str) -> list[Observation]:

@@ -19,7 +19,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if
 from conformance.running.columns import wanted_columns
 from conformance.running.probe.run import ProbeRun
-from conformance.running.recording.progress import Doing, Progress, SoFar, read_progress
+from conformance.running.recording.progress import Progress, ProgressCounts, WorkerProgress, read_progress
 from fixtures.runs import Run, kept_of
 from history.observations import Observation
 from tests.support.fake_checks import ROW, TOPIC, check_of
@@ -33,7 +33,7 @@ def seen(row: str, result: str = "held") -> Observation:
 
 
 def violating(label: str, row: str) -> Callable[[Progress], None]:
-    return lambda progress: progress.observes(label, [seen(row, "violated")])
+    return lambda progress: progress.count_observations(label, [seen(row, "violated")])
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, 
 
     lab = FakeLab(tmp_path, run, [[]], "smoke")
     check = check_of(looks)
-    lab.progress.expects({"4.3.1": 3})
+    lab.progress.note_total({"4.3.1": 3})
     lab.progress.note_check("4.3.1", check.id)
     ProbeRun(check, lab, "4.3.1").run()
     assert shown[:3] == [(check.id, []), (check.id, ["recorded"]), (check.id, [])]
     [column] = read_progress(tmp_path, run.id)
     tries = column.so_far.observations
     assert tries > 0
-    assert column.so_far == SoFar(done=0, of=3, observations=tries, violated={ROW: tries})
-    lab.progress.ends()
+    assert column.so_far == ProgressCounts(done=0, of=3, observations=tries, violated={ROW: tries})
+    lab.progress.note_end()
     [column] = read_progress(tmp_path, run.id)
     assert (column.so_far.done, column.now) == (1, [])
     lab.close()
@@ -80,31 +80,31 @@ def test_a_worker_tells_its_check_its_fault_and_what_it_brought(tmp_path: Path, 
 def test_workers_of_a_column_are_summed_and_columns_and_runs_kept_apart(tmp_path: Path) -> None:
     for worker, row in (("gw0", "A-1"), ("gw1", "A-2")):
         progress = Progress(tmp_path / "progress", "r1", worker)
-        progress.expects({"3.9.2": 7, "4.3.1": 5})
+        progress.note_total({"3.9.2": 7, "4.3.1": 5})
         progress.note_check("4.3.1", "some.check")
-        progress.observes("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
-        progress.ends()
+        progress.count_observations("4.3.1", [seen(row, "violated"), seen("A-2", "violated"), seen(row)])
+        progress.note_end()
     Progress(tmp_path / "progress", "r2", "gw0").note_check("4.3.1", "other")
     old, new = read_progress(tmp_path, "r1")
-    assert (old.label, old.so_far) == ("3.9.2", SoFar(of=7))
-    assert new.so_far == SoFar(done=2, of=5, observations=6, violated={"A-1": 1, "A-2": 3})
+    assert (old.label, old.so_far) == ("3.9.2", ProgressCounts(of=7))
+    assert new.so_far == ProgressCounts(done=2, of=5, observations=6, violated={"A-1": 1, "A-2": 3})
     assert read_progress(tmp_path, "r3") == []
 
 
 def test_a_row_of_a_recorded_level_is_not_listed_as_violated(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
-    progress.observes("4.3.1", [seen("KIP1251-BASE-07", "violated")])
+    progress.count_observations("4.3.1", [seen("KIP1251-BASE-07", "violated")])
     [column] = read_progress(tmp_path, "r1")
-    assert column.so_far == SoFar(observations=1)
+    assert column.so_far == ProgressCounts(observations=1)
 
 
 def test_a_fault_of_the_last_example_is_not_told_of_the_next(tmp_path: Path) -> None:
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.note_check("4.3.1", "some.check")
-    progress.fault("kill", "inject")
-    progress.fault("kill", "witness")
+    progress.note_fault("kill", "inject")
+    progress.note_fault("kill", "witness")
     assert progress.doing.faults == ["kill"]
-    progress.example_begins()
+    progress.note_example()
     assert progress.doing.faults == []
 
 
@@ -112,7 +112,7 @@ def test_a_run_goes_on_where_progress_cannot_be_written(tmp_path: Path, capsys: 
     (tmp_path / "progress").touch()
     progress = Progress(tmp_path / "progress", "r1", "gw0")
     progress.note_check("4.3.1", "some.check")
-    progress.ends()
+    progress.note_end()
     assert capsys.readouterr().out.count("progress is not shown any more") == 1
 
 
@@ -139,8 +139,12 @@ class Clock:
 
 
 def column(name: str, state: str = "running", **so_far: Any) -> ColumnState:
-    now = [Doing(run="r1", worker="gw0", label=name, check="kip.check", faults=["kill"])] if state == "running" else []
-    return ColumnState(name=name, state=state, seconds=751.2, so_far=SoFar(**so_far), now=now)
+    now = (
+        [WorkerProgress(run="r1", worker="gw0", label=name, check="kip.check", faults=["kill"])]
+        if state == "running"
+        else []
+    )
+    return ColumnState(name=name, state=state, seconds=751.2, so_far=ProgressCounts(**so_far), now=now)
 
 
 def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
@@ -235,9 +239,9 @@ def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     shown.show()
     assert printed == []
     progress = Progress(tmp_path / "progress", "r1", "gw0")
-    progress.expects({"4.3.1": 5})
+    progress.note_total({"4.3.1": 5})
     progress.note_check("4.3.1", "some.check")
-    progress.observes("4.3.1", [seen("A-1", "violated")])
+    progress.count_observations("4.3.1", [seen("A-1", "violated")])
     shown.show()
     assert printed[0] == "4.3.1  violated: A-1"
     assert printed[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
@@ -252,7 +256,7 @@ def test_what_is_shown_again_and_again_ends_with_the_run() -> None:
 
 
 def test_what_a_worker_writes_is_small() -> None:
-    doing = Doing(
-        run="r" * 18, worker="gw0", check="c" * 80, columns={"4.3.1": SoFar(violated=dict.fromkeys("abc", 1))}
+    doing = WorkerProgress(
+        run="r" * 18, worker="gw0", check="c" * 80, columns={"4.3.1": ProgressCounts(violated=dict.fromkeys("abc", 1))}
     )
     assert len(msgspec.json.encode(doing)) < 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.registry import every_check
-from conformance.running.planning.rarest import rank_cases, so_far
+from conformance.running.planning.rarest import add_up_shards, rank_cases
 from conformance.running.violations import Breach
 from history.shards import Shard
 from tests.support.declared import facts_of
@@ -23,7 +23,7 @@ def shard(*observed: tuple[str, str, str, int], label: str = "4.3.1") -> Shard:
 
 
 def test_the_case_furthest_below_its_floor_comes_first() -> None:
-    found = so_far(
+    found = add_up_shards(
         [shard((OLDER, FENCED, "consumer", 9), (OLDER, FENCED, "replica", 2), (NEWER, UNKNOWN, "consumer", 9))], "4.3.1"
     )
     assert found is not None
@@ -33,7 +33,7 @@ def test_the_case_furthest_below_its_floor_comes_first() -> None:
 
 
 def test_what_was_tried_comes_after_what_was_not() -> None:
-    found = so_far([shard((NEWER, UNKNOWN, "consumer", 90), (NEWER, UNKNOWN, "replica", 90))], "4.3.1")
+    found = add_up_shards([shard((NEWER, UNKNOWN, "consumer", 90), (NEWER, UNKNOWN, "replica", 90))], "4.3.1")
     assert found is not None
     assert rank_cases(found, CHECKS, {})[0].check == OLDER
     assert rank_cases(found, CHECKS, {OLDER: 1})[0].check == NEWER
@@ -41,10 +41,10 @@ def test_what_was_tried_comes_after_what_was_not() -> None:
 
 def test_each_column_is_counted_by_itself() -> None:
     shards = [shard((OLDER, FENCED, "consumer", 4)), shard((OLDER, FENCED, "consumer", 40), label="3.9.2")]
-    found = so_far(shards, "4.3.1")
+    found = add_up_shards(shards, "4.3.1")
     assert found is not None
     assert found.count(FENCED, "consumer") == 4
-    assert so_far(shards, "4.4.0") is None
+    assert add_up_shards(shards, "4.4.0") is None
 
 
 def test_a_property_counts_by_its_situations_and_never_by_calm_observations() -> None:
@@ -52,7 +52,7 @@ def test_a_property_counts_by_its_situations_and_never_by_calm_observations() ->
     for situation in ("before", "after"):
         built.observe(row, "kept", count=20, example="e1", situation=situation)
     built.observe(row, "kept", count=20, calm=True).observe(FENCED, "consumer", count=20, calm=True)
-    found = so_far([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
+    found = add_up_shards([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
     assert found is not None
     assert (found.count(row, "kept"), found.count(FENCED, "consumer")) == (2, 20)
 
@@ -60,6 +60,6 @@ def test_a_property_counts_by_its_situations_and_never_by_calm_observations() ->
 def test_what_is_known_to_be_broken_comes_with_it() -> None:
     built = ShardBuilder("s-1")
     built.observe(FENCED, "consumer", "violated", count=1, check=OLDER, evidence="evidence/x")
-    found = so_far([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
+    found = add_up_shards([Shard(path="s", header=built.header, lines=built.lines, torn=0)], "4.3.1")
     assert found is not None
     assert found.breaches == {Breach(FENCED, "", "consumer"): "evidence/x"}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.machines.log.machine import LOG_MACHINE
-from conformance.running.machine.reach import FOLDER, Reach, Reached, reach_lines, reached_by, read_reached
+from conformance.running.machine.reach import FOLDER, Reach, ReachCounts, count_reached, reach_lines, read_counts
 from fixtures.faults.kinds.elections import MoveLeader
 from fixtures.faults.kinds.process import Kill, Stop
 from strategies.log import Produce
@@ -26,25 +26,25 @@ LEFT_OUT = Disturb(on="strict-0", fault=Kill(role="voter"))
 
 
 def test_an_example_reaches_what_it_did_and_not_what_was_left_out() -> None:
-    reached = reached_by(play(LOG_MACHINE, [LEFT_OUT, *SCHEDULE]))
+    reached = count_reached(play(LOG_MACHINE, [LEFT_OUT, *SCHEDULE]))
     assert reached.meetings == {"kill stop": 1, "reassign-partition kill": 1, "reassign-partition stop": 1}
 
 
 def test_the_state_of_the_partition_at_each_injection_is_counted() -> None:
-    reached = reached_by(play(LOG_MACHINE, SCHEDULE))
+    reached = count_reached(play(LOG_MACHINE, SCHEDULE))
     assert reached.states["kill of the follower: led, 3 of 3 in the ISR"] == 1
     assert reached.states["stop of the follower: led, 2 of 3 in the ISR"] == 1
 
 
 def test_answers_are_told_by_request_and_error() -> None:
-    reached = reached_by(play(LOG_MACHINE, SCHEDULE))
+    reached = count_reached(play(LOG_MACHINE, SCHEDULE))
     assert reached.answers["metadata: NONE"] > 0
     assert not any(words.endswith(": ok") for words in reached.answers if words.startswith("produce"))
 
 
 def test_refusals_are_counted_by_the_name_of_their_error() -> None:
     deposed = Produce(on="strict-0", to="former-leader")
-    reached = reached_by(play(LOG_MACHINE, [DisturbBriefly(on="strict-0", fault=MoveLeader()), deposed]))
+    reached = count_reached(play(LOG_MACHINE, [DisturbBriefly(on="strict-0", fault=MoveLeader()), deposed]))
     assert reached.answers["produce: NOT_LEADER_OR_FOLLOWER"] >= 1
 
 
@@ -54,13 +54,13 @@ def test_parts_add_up_and_outlive_their_run(tmp_path: Path) -> None:
         Reach(tmp_path, LOG_MACHINE, part).note(played)
     again = Reach(tmp_path, LOG_MACHINE, "1")
     again.note(played)
-    assert read_reached(tmp_path, LOG_MACHINE.id).meetings["kill stop"] == 3
+    assert read_counts(tmp_path, LOG_MACHINE.id).meetings["kill stop"] == 3
 
 
 def test_what_was_reached_in_earlier_runs_steers_away_from_it(tmp_path: Path) -> None:
     before = Reach(tmp_path, LOG_MACHINE, "1").steering("seed")
     assert before is not None
-    met = Reached(meetings={" ".join(before.pairs[0]): 9})
+    met = ReachCounts(meetings={" ".join(before.pairs[0]): 9})
     (tmp_path / f"{LOG_MACHINE.id}-2.json").write_bytes(msgspec.json.encode(met))
     after = Reach(tmp_path, LOG_MACHINE, "1").steering("seed")
     assert after is not None

@@ -11,7 +11,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging.narration import Narration
 from conformance.running.evidence.course import MAX_LINES, course_text
 from conformance.running.evidence.disk_words import BATCHES, disk_lines_about
-from conformance.running.evidence.report import WIDTH, report_text, with_replays
+from conformance.running.evidence.report import WIDTH, insert_replays, report_text
 from conformance.running.evidence.violation import violation_history
 from history.events import Answer, History, Note
 from history.observations import Observation
@@ -142,11 +142,11 @@ def test_a_long_exchange_keeps_both_its_request_and_its_answer() -> None:
 
 def test_the_replays_are_entered_and_entered_again() -> None:
     text = report(LogHistory().history, observation([]))
-    once = with_replays(text, f"4 of 5 replays. {'Smaller inputs. ' * 20}")
+    once = insert_replays(text, f"4 of 5 replays. {'Smaller inputs. ' * 20}")
     assert "\nSeen again: 4 of 5 replays. Smaller" in once
-    twice = with_replays(once, "0 of 5 replays.")
+    twice = insert_replays(once, "0 of 5 replays.")
     assert "\nSeen again: 0 of 5 replays.\n\n> " in twice
-    assert twice == with_replays(text, "0 of 5 replays.")
+    assert twice == insert_replays(text, "0 of 5 replays.")
 
 
 # --- the disks

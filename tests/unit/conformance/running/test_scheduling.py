@@ -13,7 +13,7 @@ from conformance.core.machines import MachineCheck
 from conformance.core.registry import AnyCheck, check_of_item, every_check, is_soak, shortest_profile
 from conformance.core.topologies import adapt_topology
 from conformance.running.planning.budget import Work
-from conformance.running.planning.scheduling import ByCluster, cluster_of, share_count, units_of, weight_of, work_of
+from conformance.running.planning.scheduling import ByCluster, assign_units, cluster_of, share_count, weight_of, work_of
 
 
 def first_letter(name: str) -> str:
@@ -21,18 +21,25 @@ def first_letter(name: str) -> str:
 
 
 def test_a_cluster_within_a_worker_s_share_is_one_unit() -> None:
-    assert units_of(["a1", "a2", "b1", "b2"], 2, first_letter) == ["a 0", "a 0", "b 0", "b 0"]
+    assert assign_units(["a1", "a2", "b1", "b2"], 2, first_letter) == ["a 0", "a 0", "b 0", "b 0"]
 
 
 def test_a_cluster_beyond_a_share_is_split_in_order() -> None:
-    assert units_of(["a1", "a2", "a3", "a4", "b1", "b2"], 3, first_letter) == ["a 0", "a 0", "a 1", "a 1", "b 0", "b 0"]
-    assert units_of(["a1", "a2", "a3"], 2, first_letter) == ["a 0", "a 0", "a 1"]
+    assert assign_units(["a1", "a2", "a3", "a4", "b1", "b2"], 3, first_letter) == [
+        "a 0",
+        "a 0",
+        "a 1",
+        "a 1",
+        "b 0",
+        "b 0",
+    ]
+    assert assign_units(["a1", "a2", "a3"], 2, first_letter) == ["a 0", "a 0", "a 1"]
 
 
 def test_a_cluster_of_few_long_checks_is_split_too() -> None:
     weights = {"a": 6, "b": 1}
     names = ["a1", "a2", "b1", "b2", "b3"]
-    assert units_of(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
+    assert assign_units(names, 2, first_letter, lambda name: weights[name[0]]) == ["a 0", "a 1", "b 0", "b 0", "b 0"]
 
 
 def work(nodeid: str, *, whole: bool = False) -> Work:
@@ -122,7 +129,7 @@ def test_short_checks_are_not_spread_over_more_clusters_than_workers() -> None:
 
 @given(lists(sampled_from("abc"), min_size=1).map(sorted), integers(1, 6))
 def test_units_hold_one_cluster_each_and_at_most_a_share(names: list[str], workers: int) -> None:
-    found = units_of(names, workers, first_letter)
+    found = assign_units(names, workers, first_letter)
     assert [unit[0] for unit in found] == names
     assert max(Counter(found).values()) <= -(-len(names) // workers)
     assert found == sorted(found), "what stood together was torn apart"

@@ -14,7 +14,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
 from conformance.running.evidence import folder
 from conformance.running.planning.budget import INPUT_SHRINKING
-from conformance.running.probe.smaller_inputs import find_smallest, least_of
+from conformance.running.probe.smaller_inputs import find_smallest, simplest_inputs
 from history.shards import CheckLine, ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_lab import Play, of
@@ -27,7 +27,7 @@ STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
 
 
 def test_the_least_is_what_hypothesis_shrinks_to() -> None:
-    assert least_of(STRATEGIES) == {"offset": 2, "role": "leader"}
+    assert simplest_inputs(STRATEGIES) == {"offset": 2, "role": "leader"}
 
 
 @given(bound=st.integers(2, 1000), offset=st.integers(2, 1000), needs_role=st.booleans())

@@ -8,16 +8,16 @@ from fixtures.cluster.cpu import CpuTime
 
 def test_what_grew_since_the_last_look_counts_for_its_cause() -> None:
     meter = ClusterMeter()
-    meter.look({"a": CpuTime(4.0, 1.0), "b": CpuTime(1.0, 0.0)}, "boots")
-    meter.look({"a": CpuTime(6.0, 2.0), "b": CpuTime(1.0, 0.0)}, "nodes")
+    meter.measure({"a": CpuTime(4.0, 1.0), "b": CpuTime(1.0, 0.0)}, "boots")
+    meter.measure({"a": CpuTime(6.0, 2.0), "b": CpuTime(1.0, 0.0)}, "nodes")
     assert dict(meter.seconds) == {"boots": 6.0, "nodes": 3.0, "kernel": 2.0}
 
 
 def test_a_process_that_was_started_again_counts_from_its_start() -> None:
     meter = ClusterMeter()
-    meter.look({"a": CpuTime(9.0, 1.0)}, "nodes")
-    meter.look({}, "nodes")
-    meter.look({"a": CpuTime(2.0, 0.5)}, "nodes")
+    meter.measure({"a": CpuTime(9.0, 1.0)}, "nodes")
+    meter.measure({}, "nodes")
+    meter.measure({"a": CpuTime(2.0, 0.5)}, "nodes")
     assert dict(meter.seconds) == {"nodes": 12.5, "kernel": 1.5}
 
 

@@ -9,7 +9,7 @@ from conformance.running.violations import (
     RequirementViolated,
     breach_of,
     breaks_its_row,
-    first_of_each,
+    first_of_each_breach,
     violation_class,
     violation_of,
 )
@@ -38,11 +38,11 @@ def test_an_observation_of_a_recorded_level_is_no_violation() -> None:
 
 @given(st.lists(OBSERVED))
 def test_each_breach_is_kept_once_by_what_showed_it_first(seen: list[Observation]) -> None:
-    first = first_of_each(seen)
+    first = first_of_each_breach(seen)
     assert [breach_of(one) for one in first] == list(dict.fromkeys(map(breach_of, seen)))
     for one in first:
         assert one is next(other for other in seen if breach_of(other) == breach_of(one))
-    assert first_of_each(first) == first
+    assert first_of_each_breach(first) == first
 
 
 @given(st.lists(OBSERVED, min_size=1))

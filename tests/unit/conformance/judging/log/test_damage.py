@@ -39,11 +39,11 @@ def test_all_brokers_are_hit_once_each_of_them_was() -> None:
     between = len(history.events)
     found = damage(history.hit("two", 2, effects=LOSES_LOG))
     end = len(history.events)
-    assert found.all_hit([1, 2], end, lambda effects: effects.damages_log)
-    assert not found.all_hit([1, 2], between, lambda effects: effects.damages_log)
-    assert not found.all_hit([1, 2, 3], end, lambda effects: effects.damages_log)
+    assert found.hit_all([1, 2], end, lambda effects: effects.damages_log)
+    assert not found.hit_all([1, 2], between, lambda effects: effects.damages_log)
+    assert not found.hit_all([1, 2, 3], end, lambda effects: effects.damages_log)
     found = damage(history.settled(2, 1, isr=(2,)).heal("one", 1).settled(2, 1))
-    assert not found.all_hit([1, 2], len(history.events), lambda effects: effects.damages_log)
+    assert not found.hit_all([1, 2], len(history.events), lambda effects: effects.damages_log)
 
 
 @pytest.mark.parametrize("effects", [LOSES_LOG, LOSES_EPOCHS])
@@ -92,10 +92,10 @@ def test_a_log_is_corrupt_once_bytes_of_it_were_flipped() -> None:
 
 def test_faults_may_have_appended_from_the_first_that_does() -> None:
     history = LogHistory().settled(1, 0)
-    assert damage(history).appends_from == inf
+    assert damage(history).appended_since == inf
     began = len(history.events)
     history.hit("raw", 1, effects=Effects(appends=True)).hit("raw", 1, effects=Effects(appends=True))
-    assert damage(history).appends_from == began
+    assert damage(history).appended_since == began
 
 
 class TestALostLeaderEpochCache:
@@ -108,9 +108,9 @@ class TestALostLeaderEpochCache:
     def test_logs_need_not_agree_above_that_watermark(self) -> None:
         history = self.lost()
         found = damage(history)
-        assert found.agree_below(len(history.events)) == 1
-        assert found.agree_below(0) == inf
+        assert found.comparable_below(len(history.events)) == 1
+        assert found.comparable_below(0) == inf
 
     def test_they_have_to_agree_again_once_the_replica_is_back_in_the_isr(self) -> None:
         history = self.lost().metadata(1, 1, 0, isr=(1, 2, 3))
-        assert damage(history).agree_below(len(history.events)) == inf
+        assert damage(history).comparable_below(len(history.events)) == inf

@@ -63,7 +63,7 @@ class TestTheLeast:
     ) -> None:
         found = known(history.refused(2, 9, Error.UNKNOWN_LEADER_EPOCH))
         asked = last_refusal(found)
-        assert [epoch for epoch in (0, 1, 2) if found.proof_at(asked, epoch)] == epochs
+        assert [epoch for epoch in (0, 1, 2) if found.event_at_epoch(asked, epoch)] == epochs
 
     def test_it_was_there_by_the_event_of_its_answer(self) -> None:
         history = two_epochs().fetch(2, epoch=0, hw=0)
@@ -72,12 +72,12 @@ class TestTheLeast:
         second = len(history.events) - 1
         found = known(history.refused(2, 0, Error.UNKNOWN_LEADER_EPOCH))
         asked = last_refusal(found)
-        assert [found.proof_at(asked, epoch) for epoch in (0, 1, 2)] == [first, second, 0]
-        assert found.proof_past(asked) == second
+        assert [found.event_at_epoch(asked, epoch) for epoch in (0, 1, 2)] == [first, second, 0]
+        assert found.event_past_epoch(asked) == second
 
     def test_what_was_answered_after_the_request_shows_nothing_of_then(self) -> None:
         found = known(two_epochs().refused(2, 0, Error.UNKNOWN_LEADER_EPOCH).fetch(2, epoch=1, hw=0))
-        assert found.proof_at(last_refusal(found), 1) == found.proof_past(last_refusal(found)) == 0
+        assert found.event_at_epoch(last_refusal(found), 1) == found.event_past_epoch(last_refusal(found)) == 0
 
 
 class TestTheMost:
@@ -112,8 +112,8 @@ class TestTheMost:
         history = two_epochs().refused(1, 0, Error.FENCED_LEADER_EPOCH)
         found = known(after(history))
         refusal = last_refusal(found)
-        assert found.serves_later(refusal) == (len(history.events) - 1 if served_later else 0)
-        assert found.still_at(refusal) == (len(history.events) - 1 if still_there else 0)
+        assert found.event_serving_later(refusal) == (len(history.events) - 1 if served_later else 0)
+        assert found.event_still_at_epoch(refusal) == (len(history.events) - 1 if still_there else 0)
 
 
 class TestTheSuccessor:

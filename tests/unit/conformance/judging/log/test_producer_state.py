@@ -12,7 +12,7 @@ from conformance.judging.excuses import (
     Evidence,
 )
 from conformance.judging.log.damage import ReplicaDamage
-from conformance.judging.log.permitted_losses import BEFORE_ALL
+from conformance.judging.log.permitted_losses import EPOCH_BEGIN
 from conformance.judging.log.producer_state import forgotten_between, may_be_forgotten, may_be_lost, may_have_expired
 from history.effects import Effects
 from protocol.records import Batch
@@ -31,7 +31,7 @@ def wrote() -> ProducerHistory:
 def forgotten(history: ProducerHistory, offset: int = 0, *, in_transaction: bool = False) -> Evidence | None:
     """The evidence for a batch that was written at the beginning of epoch 0, at the last read."""
     story = partition_story(history.reads(FIRST))
-    return may_be_forgotten(story, offset, (0, BEFORE_ALL), story.full_reads[-1], in_transaction=in_transaction)
+    return may_be_forgotten(story, offset, (0, EPOCH_BEGIN), story.full_reads[-1], in_transaction=in_transaction)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_no_producer_expires_while_its_transaction_is_open() -> None:
 )
 def test_what_begins_after_the_answer_explains_nothing(effects: Effects) -> None:
     story = partition_story(wrote().reads(FIRST).hit("later", 1, 2, 3, effects=effects))
-    assert may_be_forgotten(story, 0, (0, BEFORE_ALL), story.full_reads[-1]) is None
+    assert may_be_forgotten(story, 0, (0, EPOCH_BEGIN), story.full_reads[-1]) is None
 
 
 def test_producers_expire_only_while_the_fault_stands() -> None:
@@ -114,7 +114,7 @@ def test_producers_expire_only_while_the_fault_stands() -> None:
     healed = len(history.events)
     story = partition_story(history.reads(FIRST))
     read = story.full_reads[-1]
-    assert may_have_expired(story, (0, BEFORE_ALL), read)
+    assert may_have_expired(story, (0, EPOCH_BEGIN), read)
     assert not may_have_expired(story, (0, healed), read)
 
 
@@ -122,7 +122,7 @@ def test_a_loss_is_permitted_from_the_moment_on_that_is_asked_about() -> None:
     history = wrote().elect_uncleanly(1).settled(2, 1)
     story = partition_story(history.fetch(2, FIRST, epoch=1, hw=1))
     read = story.reads[-1]
-    assert may_be_lost(story, (0, BEFORE_ALL), read) == ELECTED_UNCLEANLY_ON_REQUEST
+    assert may_be_lost(story, (0, EPOCH_BEGIN), read) == ELECTED_UNCLEANLY_ON_REQUEST
     assert may_be_lost(story, (1, read.asked), read) is None
 
 

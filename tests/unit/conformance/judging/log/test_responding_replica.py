@@ -141,7 +141,7 @@ class TestWhatIsCertain:
         self, epoch: int, appended: int, after: int | None, last: int | None
     ) -> None:
         log = self.log(appended)
-        following, final = log.after_epoch(epoch), log.last_of(epoch)
+        following, final = log.first_after_epoch(epoch), log.last_of_epoch(epoch)
         assert (None if following is None else following.base) == after
         assert (None if final is None else final.base) == last
 

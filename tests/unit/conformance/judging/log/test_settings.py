@@ -10,9 +10,9 @@ import pytest
 
 from conformance.judging.log.settings import (
     SETTLED_AFTER,
-    InForce,
     Retention,
     Setting,
+    ValueInForce,
     min_insync_replicas,
     possible_min_isr,
     unclean_election,
@@ -84,15 +84,15 @@ def test_a_value_is_in_force_since_its_request() -> None:
     asked = len(history.events)
     found = unclean(history.altered(UNCLEAN_ELECTION, "true"))
     answered = asked + 1
-    assert found.in_force(asked) == InForce("false", "cluster", -1)
-    assert found.in_force(answered + 1) == InForce("true", "topic", asked)
+    assert found.in_force(asked) == ValueInForce("false", "cluster", -1)
+    assert found.in_force(answered + 1) == ValueInForce("true", "topic", asked)
 
 
 def test_a_request_of_unknown_outcome_leaves_open_only_what_comes_after_it() -> None:
     history = created().settled(1, 0)
     asked = len(history.events)
     found = unclean(history.altered(UNCLEAN_ELECTION, "true", lost=True))
-    assert found.in_force(asked) == InForce("false", "cluster", -1)
+    assert found.in_force(asked) == ValueInForce("false", "cluster", -1)
     assert found.in_force(asked + 1) is None
 
 
@@ -162,8 +162,8 @@ def test_a_value_that_is_changed_meanwhile_may_be_in_force_as_well_as_the_one_be
 
 def test_a_value_was_ever_set_even_if_it_is_not_any_more() -> None:
     found = unclean(altered("true").altered(UNCLEAN_ELECTION, None))
-    assert found.was_ever("true")
-    assert not found.was_ever("false")
+    assert found.ever_had("true")
+    assert not found.ever_had("false")
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def test_the_minimal_isr_is_one_of_those_since_the_partition_was_first_described
 def test_settings_do_not_mix() -> None:
     story = partition_story(created(min_insync_replicas="2").altered(UNCLEAN_ELECTION, "true").settled(1, 0))
     end = len(story.timeline.configured) + 10
-    assert story.derive(min_insync_replicas).in_force(end) == InForce("2", "topic", 0)
-    assert story.derive(unclean_election).in_force(end) == InForce("true", "topic", 2)
+    assert story.derive(min_insync_replicas).in_force(end) == ValueInForce("2", "topic", 0)
+    assert story.derive(unclean_election).in_force(end) == ValueInForce("true", "topic", 2)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judging.earlier_examples import Earlier
+from conformance.judging.earlier_examples import EarlierExamples
 from conformance.judging.excuses import (
     APPENDED_BY_FAULT,
     ASSIGNED_AGAIN,
@@ -234,9 +234,9 @@ def test_records_above_one_of_the_history_were_sent_in_it() -> None:
 
 def shared(*earlier: LogHistory) -> LogHistory:
     """An example on a shared rig to which earlier examples wrote."""
-    known = Earlier()
+    known = EarlierExamples()
     for one in earlier:
-        known = known.then(one.history)
+        known = known.after(one.history)
     history = prepared(LogHistory())
     history.example = msgspec.structs.replace(history.example, sent=known.sent)
     return history.settled(1, 0)

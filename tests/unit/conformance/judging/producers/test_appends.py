@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.appends import append_of, leads, why_forgotten
+from conformance.judging.producers.appends import append_of, is_leading, why_forgotten
 from conformance.judging.producers.logs import SEQUENCES
 from protocol.codes import Error
 from tests.support.histories import TOPIC
@@ -82,8 +82,8 @@ def test_the_leader_is_named_before_and_after() -> None:
         story(two().writes("c", sequence=2).settled(1, 0)),
         story(two().writes("c", sequence=2).settled(2, 1)),
     )
-    assert leads(led, led.produced[-1])
-    assert not leads(other, other.produced[-1])
+    assert is_leading(led, led.produced[-1])
+    assert not is_leading(other, other.produced[-1])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_leader_that_nobody_names_afterwards_leads_unless_it_may_be_deposed(
     before: Callable[[], ProducerHistory], expected: bool
 ) -> None:
     found = story(before().writes("c", sequence=2))
-    assert leads(found, found.produced[-1]) is expected
+    assert is_leading(found, found.produced[-1]) is expected
 
 
 def test_what_was_deleted_may_be_forgotten() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.coordination import AT_MOST, Coordination, in_turns
+from conformance.judging.producers.coordination import MAX_CONFIGURATIONS, Coordination, order_turns
 from conformance.judging.producers.coordinator import RightAnswer
 from conformance.judging.producers.requests import requests
 from conformance.judging.producers.story import TransactionStory
@@ -15,7 +15,7 @@ def all_turns(history: ProducerHistory) -> Coordination:
     together = stories(history)
     [story] = together.stories_of(TransactionStory)
     coordination = Coordination(story)
-    for turn in in_turns(requests(story, [*together.stories_of(PartitionStory)]), story):
+    for turn in order_turns(requests(story, [*together.stories_of(PartitionStory)]), story):
         prediction = coordination.predict(turn)
         if prediction is not None and prediction.why is not None:
             one = prediction.asked
@@ -66,7 +66,7 @@ def test_a_new_producer_id_is_known_once_it_is_answered() -> None:
 
 def test_what_is_too_uncertain_is_not_predicted_until_the_state_is_known_again() -> None:
     history = ProducerHistory().given()
-    for _ in range(AT_MOST):
+    for _ in range(MAX_CONFIGURATIONS):
         history.given(lost=True)
     history.adds()
     assert all_turns(history).known is None
@@ -75,7 +75,7 @@ def test_what_is_too_uncertain_is_not_predicted_until_the_state_is_known_again()
 
 def test_a_copy_does_not_change() -> None:
     known = all_turns(ProducerHistory().given().describes("Ongoing", epoch=3))
-    kept, [turn] = known.copy(), in_turns([], known.story)
+    kept, [turn] = known.copy(), order_turns([], known.story)
     known.known = None
     assert kept.known is not None
     kept.predict(turn)

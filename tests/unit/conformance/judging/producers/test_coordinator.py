@@ -11,14 +11,14 @@ from conformance.judging.producers.coordinator import (
     NO_EPOCH,
     PASSED,
     PASSED_LATE,
-    UNSEEN,
+    UNSEEN_CHANGE,
     Api,
     CoordinatorRequest,
     RightAnswer,
     State,
     Status,
-    answers,
-    spontaneous,
+    right_answers,
+    unrequested_states,
 )
 from protocol.codes import Error
 
@@ -38,11 +38,11 @@ def asked(api: Api, epoch: int, *, version: int = 5, commits: bool = False, id: 
 
 
 def errors(state: State, request: CoordinatorRequest) -> set[int]:
-    return {outcome.error for outcome, _ in answers(state, request) if outcome != UNSEEN}
+    return {outcome.error for outcome, _ in right_answers(state, request) if outcome != UNSEEN_CHANGE}
 
 
 def after(state: State, request: CoordinatorRequest) -> set[tuple[str, int]]:
-    return {(left.status, left.epoch) for outcome, left in answers(state, request) if outcome != UNSEEN}
+    return {(left.status, left.epoch) for outcome, left in right_answers(state, request) if outcome != UNSEEN_CHANGE}
 
 
 # --- EndTxn: the table of TransactionCoordinator#endTransaction
@@ -90,7 +90,7 @@ def test_the_end_of_a_transaction(version: int, status: Status, epoch: int, comm
 def test_an_end_in_the_second_protocol_leaves_the_next_epoch() -> None:
     assert after(at("Ongoing"), asked("EndTxn", 3, version=FIRST, commits=True)) == {("PrepareCommit", 3)}
     assert after(at("Ongoing"), asked("EndTxn", 3, version=SECOND)) == {("PrepareAbort", 4)}
-    repeated = [outcome for outcome, _ in answers(at("CompleteAbort"), asked("EndTxn", 2, version=SECOND))]
+    repeated = [outcome for outcome, _ in right_answers(at("CompleteAbort"), asked("EndTxn", 2, version=SECOND))]
     assert repeated == [RightAnswer(NONE, 7, 3)]
 
 
@@ -99,7 +99,7 @@ def test_an_end_in_the_second_protocol_leaves_the_next_epoch() -> None:
 
 def test_the_next_epoch_is_given_to_a_new_instance_and_to_the_owner() -> None:
     for epoch, retried in ((-1, -1), (3, 3)):
-        found = [*answers(at("Empty"), asked("InitProducerId", epoch, id=-1 if epoch < 0 else 7))]
+        found = [*right_answers(at("Empty"), asked("InitProducerId", epoch, id=-1 if epoch < 0 else 7))]
         assert [(outcome, left.epoch, left.retried) for outcome, left in found] == [
             (RightAnswer(NONE, 7, 4), 4, retried)
         ]
@@ -107,7 +107,7 @@ def test_the_next_epoch_is_given_to_a_new_instance_and_to_the_owner() -> None:
 
 def test_who_asks_again_is_given_the_same_epoch() -> None:
     again = asked("InitProducerId", 2)
-    assert [outcome for outcome, _ in answers(at("Empty", retried=2), again)] == [RightAnswer(NONE, 7, 3)]
+    assert [outcome for outcome, _ in right_answers(at("Empty", retried=2), again)] == [RightAnswer(NONE, 7, 3)]
     moved = again._replace(failed_over=True)
     assert errors(at("Empty", retried=2), moved) == {NONE, FENCED}
     assert errors(at("Empty"), again) == {FENCED}
@@ -122,13 +122,13 @@ def test_an_open_transaction_is_aborted_first() -> None:
     new = asked("InitProducerId", -1, id=-1)
     assert after(at("Ongoing"), new) == {("PrepareAbort", 4), ("Empty", 5)}
     assert errors(at("Ongoing"), new) == {BUSY, NONE}
-    failed = [left for outcome, left in answers(at("Ongoing"), new) if outcome == UNSEEN]
+    failed = [left for outcome, left in right_answers(at("Ongoing"), new) if outcome == UNSEEN_CHANGE]
     assert [(left.status, left.epoch, left.raised) for left in failed] == [("Ongoing", 4, True)]
     assert after(failed[0], new) == {("PrepareAbort", 4), ("Empty", 5)}, "the epoch is raised once"
 
 
 def test_a_stale_epoch_leaves_an_open_transaction_alone() -> None:
-    found = [*answers(at("Ongoing"), asked("InitProducerId", 1))]
+    found = [*right_answers(at("Ongoing"), asked("InitProducerId", 1))]
     assert (RightAnswer(FENCED), at("Ongoing")) in found
     assert {outcome.excuse for outcome, left in found if left.status == "PrepareAbort"} == {BUMPED_BY_FENCED}
 
@@ -143,7 +143,7 @@ def test_partitions_and_groups_are_added(api: Api) -> None:
     assert errors(at("Empty"), asked(api, 2, version=1)) == {Error.INVALID_PRODUCER_EPOCH}
     assert errors(at("Empty"), asked(api, 3, id=8)) == {MAPPING}
     assert errors(at("PrepareCommit"), asked(api, 3)) == {BUSY}
-    [(_, left)] = answers(at("CompleteAbort"), asked(api, 3))
+    [(_, left)] = right_answers(at("CompleteAbort"), asked(api, 3))
     assert (left.status, left.added, left.opened) == ("Ongoing", P, 10)
 
 
@@ -161,11 +161,11 @@ def test_a_write_passes_if_its_partition_was_added() -> None:
 
 
 def test_markers_are_written_and_open_transactions_time_out() -> None:
-    assert [left.status for left in spontaneous(at("PrepareAbort"), timed_out=False)] == ["CompleteAbort"]
-    assert [*spontaneous(at("Ongoing"), timed_out=False)] == []
-    assert {left.epoch for left in spontaneous(at("Ongoing"), timed_out=True)} == {4}
+    assert [left.status for left in unrequested_states(at("PrepareAbort"), timed_out=False)] == ["CompleteAbort"]
+    assert [*unrequested_states(at("Ongoing"), timed_out=False)] == []
+    assert {left.epoch for left in unrequested_states(at("Ongoing"), timed_out=True)} == {4}
     raised = at("Ongoing", epoch=4)._replace(raised=True)
-    assert [(left.epoch, left.raised) for left in spontaneous(raised, timed_out=False)] == [(3, False)]
+    assert [(left.epoch, left.raised) for left in unrequested_states(raised, timed_out=False)] == [(3, False)]
 
 
 # --- the end of a producer id's epochs (KIP360-INIT-15, -16)
@@ -175,7 +175,7 @@ LAST, BEYOND = LAST_EPOCH, LAST_EPOCH + 1
 
 def given(state: State, request: CoordinatorRequest) -> set[tuple[int, int, int]]:
     """Error, producer id and epoch of each right answer."""
-    return {(one.error, one.producer_id, one.epoch) for one, _ in answers(state, request) if one != UNSEEN}
+    return {(one.error, one.producer_id, one.epoch) for one, _ in right_answers(state, request) if one != UNSEEN_CHANGE}
 
 
 @pytest.mark.parametrize(("epoch", "id"), [(NO_EPOCH, -1), (LAST, 7)])
@@ -195,8 +195,8 @@ def test_the_owner_of_the_last_epoch_is_given_the_same_again() -> None:
 
 
 def test_after_the_next_step_the_former_producer_id_is_fenced() -> None:
-    [(_, bumped)] = answers(rotated(), asked("InitProducerId", 0, id=8))
-    [(_, opened)] = answers(rotated(), asked("AddPartitionsToTxn", 0, id=8))
+    [(_, bumped)] = right_answers(rotated(), asked("InitProducerId", 0, id=8))
+    [(_, opened)] = right_answers(rotated(), asked("AddPartitionsToTxn", 0, id=8))
     for state in (bumped, opened):
         assert errors(state, asked("InitProducerId", LAST)) == {FENCED}
 
@@ -229,7 +229,7 @@ def test_the_new_producer_id_waits_for_the_markers_and_goes_on() -> None:
 def test_an_abort_by_the_server_at_the_last_epoch_leaves_none_for_a_client() -> None:
     new = asked("InitProducerId", -1, id=-1)
     assert after(at("Ongoing", LAST), new) == {("PrepareAbort", BEYOND), ("Empty", 0)}
-    [as_it_is, by_another] = spontaneous(at("PrepareAbort", BEYOND), timed_out=False)
+    [as_it_is, by_another] = unrequested_states(at("PrepareAbort", BEYOND), timed_out=False)
     assert (as_it_is.producer_id, as_it_is.epoch) == (7, BEYOND)
     assert (by_another.producer_id, by_another.epoch, by_another.former_id) == (NEW_ID, 0, 7)
     for state in (as_it_is, by_another):
@@ -240,5 +240,5 @@ def test_an_abort_by_the_server_at_the_last_epoch_leaves_none_for_a_client() -> 
 
 def test_many_epochs_are_asked_for_in_a_row() -> None:
     many = asked("InitProducerId", 3)._replace(times=100)
-    [(outcome, left)] = answers(at("Empty"), many)
+    [(outcome, left)] = right_answers(at("Empty"), many)
     assert (outcome, left.epoch, left.retried) == (RightAnswer(NONE, 7, 103), 103, 102)

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis.strategies import integers
 
 from conformance.judging.facts.log import FetchResult, ReplicaBatch
-from conformance.judging.log.permitted_losses import BEFORE_ALL
+from conformance.judging.log.permitted_losses import EPOCH_BEGIN
 from conformance.judging.producers.logs import (
     SEQUENCES,
+    batch_identity,
+    batch_sequences,
+    cannot_take_markers,
     epoch_begin,
     final_read,
-    identity,
+    leader_reads_at_own_epoch,
     moment_of_event,
-    own_reads,
+    pair_with_markers,
     producer_batches,
-    sequences,
     stable_end,
-    takes_no_markers,
-    with_markers,
 )
 from conformance.judging.timeline import NEVER
 from protocol.codes import Error
@@ -42,10 +42,10 @@ def read(*batches: Held) -> FetchResult:
 class TestReads:
     def test_a_full_read_counts_if_the_leader_of_the_named_epoch_answered_it(self) -> None:
         history = ProducerHistory().reads(OPEN).reads(OPEN, broker=2).fetch(1, OPEN, epoch=0, hw=1)
-        assert [one.node for one in own_reads(partition_story(history))] == ["broker-1"]
+        assert [one.node for one in leader_reads_at_own_epoch(partition_story(history))] == ["broker-1"]
 
     def test_a_compacted_log_has_none(self) -> None:
-        assert own_reads(partition_story(ProducerHistory(cleanup_policy="compact").reads(OPEN))) == []
+        assert leader_reads_at_own_epoch(partition_story(ProducerHistory(cleanup_policy="compact").reads(OPEN))) == []
 
     def test_the_final_one_is_the_last_at_rest(self) -> None:
         history = ProducerHistory().reads(OPEN)
@@ -76,14 +76,14 @@ def test_batches_without_a_producer_and_markers_were_not_written_by_producers() 
 def test_a_batch_has_the_identity_of_the_requests_that_wrote_it(again: Held, same: bool) -> None:
     history = ProducerHistory().writes("a", "b", at=0).writes("a", "b", error=Error.NOT_LEADER_OR_FOLLOWER)
     story = partition_story(history.reads(again))
-    first, repeated = map(identity, story.produced)
+    first, repeated = map(batch_identity, story.produced)
     assert first == repeated
-    assert (identity(story.full_reads[-1].batches[0]) == first) is same
+    assert (batch_identity(story.full_reads[-1].batches[0]) == first) is same
 
 
 @given(base=integers(0, SEQUENCES - 1), count=integers(1, 5))
 def test_sequences_follow_one_another_and_wrap_around(base: int, count: int) -> None:
-    found = [*sequences(ReplicaBatch(10, 9 + count, 0, 0, True, False, (), 7, 0, base))]
+    found = [*batch_sequences(ReplicaBatch(10, 9 + count, 0, 0, True, False, (), 7, 0, base))]
     assert len(found) == count
     assert found[0] == base
     assert all(two == (one + 1) % SEQUENCES for one, two in pairwise(found))
@@ -109,7 +109,7 @@ def test_sequences_follow_one_another_and_wrap_around(base: int, count: int) -> 
 def test_the_next_marker_of_its_producer_ends_a_transaction(
     batches: tuple[Held, ...], outcomes: list[tuple[int, bool | None]]
 ) -> None:
-    assert [(one.batch.base, one.commits) for one in with_markers(read(*batches))] == outcomes
+    assert [(one.batch.base, one.commits) for one in pair_with_markers(read(*batches))] == outcomes
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_markers_need_as_many_replicas_as_the_minimal_isr(
     min_isr: str, replicas: tuple[int, ...], expected: bool
 ) -> None:
     history = ProducerHistory(min_insync_replicas=min_isr).metadata(1, 1, 0, replicas=replicas)
-    assert takes_no_markers(partition_story(history), 0, NEVER) is expected
+    assert cannot_take_markers(partition_story(history), 0, NEVER) is expected
     restored = history.metadata(1, 1, 0)
-    assert not takes_no_markers(partition_story(restored), 0, NEVER), "it counts how it was described last"
+    assert not cannot_take_markers(partition_story(restored), 0, NEVER), "it counts how it was described last"
 
 
 def test_a_moment_is_the_newest_epoch_named_before_an_event() -> None:
@@ -145,4 +145,4 @@ def test_a_moment_is_the_newest_epoch_named_before_an_event() -> None:
     story = partition_story(history.settled(2, 1).reads(OPEN))
     assert moment_of_event(story, first) == (0, first)
     assert moment_of_event(story, len(history.events)) == (1, len(history.events))
-    assert epoch_begin(story.full_reads[-1].batches[0]) == (0, BEFORE_ALL)
+    assert epoch_begin(story.full_reads[-1].batches[0]) == (0, EPOCH_BEGIN)

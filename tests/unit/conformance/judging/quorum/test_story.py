@@ -104,7 +104,7 @@ def test_nodes_can_be_judged_alone_in_spite_of_forged_requests() -> None:
 def test_a_request_of_open_outcome_may_have_been_taken() -> None:
     history = led().vote(102, 103, 5, granted=True)
     history.events[-1] = Answer(n=3, t=0, call=2, outcome="info", value=None, error="lost")
-    assert story_of(history).forged_since == 2
+    assert story_of(history).forged_at == 2
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n{}", b'{"leaderEpoch":9}'])

@@ -129,7 +129,7 @@ class TestTopicsOfOneName:
     def shown(self, history: AdministrationHistory) -> list[tuple[str, int]]:
         """The changes that the last Metadata answer may show: their kinds and partitions."""
         found = story(history)
-        return [(one.kind, one.partitions) for one in found.may_show(found.seen[-1])]
+        return [(one.kind, one.partitions) for one in found.visible_changes(found.seen[-1])]
 
     def twice(self) -> AdministrationHistory:
         return AdministrationHistory().create(1, id=ONE).delete().create(2, id=OTHER)
