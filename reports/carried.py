@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import CHANGED_SINCE
 from history.releases import place_of_version
 from reports.insights import Insights
@@ -13,6 +14,7 @@ from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts
 from reports.matrix_file import column_named, read_matrix, read_struct
 from reports.order import in_order
 from reports.over_versions import by_column, row_firsts
+from reports.rule_changes import rule_changes
 
 
 class CarriedColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +32,10 @@ def read_carried(path: Path) -> list[CarriedColumn]:
     return read_struct(path, list[CarriedColumn])
 
 
-def carry_over(matrix: Matrix, insights: Insights, carried: Sequence[CarriedColumn]) -> tuple[Matrix, Insights]:
-    """Add the columns that are carried over, and look for the first bad and good columns among all of them.
+def carry_over(
+    matrix: Matrix, insights: Insights, carried: Sequence[CarriedColumn], catalogue: Catalogue
+) -> tuple[Matrix, Insights]:
+    """Add the columns that are carried over; the first bad and good columns, and those that keep a promise, are among all.
 
     A row that was changed since is not carried over. Raises ReportError for a matrix without the column.
     """
@@ -51,6 +55,7 @@ def carry_over(matrix: Matrix, insights: Insights, carried: Sequence[CarriedColu
             kafka_versions=labels,
             columns=ordered,
             cells=sorted(cells, key=lambda cell: labels.index(cell.kafka_version)),
+            rule_changes=rule_changes(catalogue, cells, labels),
         ),
         msgspec.structs.replace(insights, firsts=firsts),
     )

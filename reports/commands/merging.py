@@ -53,7 +53,7 @@ def merge_shards(
 def _carry_over(merged: Merged, carried: Sequence[CarriedColumn]) -> Merged:
     if not carried:
         return merged
-    matrix, insights = carry_over(merged.matrix, merged.insights, carried)
+    matrix, insights = carry_over(merged.matrix, merged.insights, carried, shipped_rows())
     return Merged(matrix=matrix, insights=insights, filed=merged.filed)
 
 

@@ -32,7 +32,7 @@ def carried(folder: Path, published: Matrix, age: int = 2) -> CarriedColumn:
 
 
 def night(folder: Path, published: Matrix, age: int = 2) -> tuple[Matrix, Insights]:
-    return carry_over(judged(NEW), Insights(), [carried(folder, published, age)])
+    return carry_over(judged(NEW), Insights(), [carried(folder, published, age)], shipped_rows())
 
 
 def test_a_column_that_was_not_run_keeps_its_verdicts_place_and_age(tmp_path: Path) -> None:
@@ -75,6 +75,12 @@ def test_its_age_is_on_every_page(tmp_path: Path) -> None:
     assert f"{note} &lt;image&gt;." in index
     assert index.count(' carried"') == len(shipped_rows()), "the cells of one column"
     assert "2 nights old" in (tmp_path / "site" / "runs.html").read_text()
+
+
+def test_promises_of_later_kips_are_told_of_every_column(tmp_path: Path) -> None:
+    found, _ = night(tmp_path, judged(OLD))
+    assert found.rule_changes
+    assert all([*change.values] == [OLD, NEW] for change in found.rule_changes)
 
 
 def test_one_night_is_no_nights(tmp_path: Path) -> None:
