@@ -289,6 +289,20 @@ class ReceiveRequest(Operation[Mail], frozen=True):
     peer: int | None
 
 
+class Metric(msgspec.Struct, frozen=True):
+    """The attributes of an MBean by name; None if no MBean has the requested name."""
+
+    attributes: dict[str, Any] | None
+
+
+class ReadMetric(Operation[Metric], frozen=True):
+    """A read of all attributes of an MBean of a node."""
+
+    op: ClassVar[str] = "metric"
+
+    metric: str
+
+
 class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):
     """A read of a controller's metadata log, snapshots and quorum-state from its disk."""
 

@@ -47,9 +47,11 @@ from history.events import Ended
 from history.readings import (
     File,
     HeldReplicas,
+    Metric,
     ReadDisks,
     ReadFile,
     ReadMetadataLog,
+    ReadMetric,
     ReadRegistrations,
     ReadWord,
     RegistrationHistories,
@@ -70,12 +72,6 @@ MIN_CONTROLLERS = 3
 
 ClientKey = tuple[str, bool, str]
 """A client's key: the name of its node, True for the controller listener, and its purpose (empty if the client is lent)."""
-
-
-class Metric(msgspec.Struct, frozen=True):
-    """The attributes of an MBean by name; None if no MBean has the requested name."""
-
-    attributes: dict[str, Any] | None
 
 
 class Bench:
@@ -312,7 +308,7 @@ class Bench:
         def read() -> Metric:
             return Metric(metrics.find(self._require_cluster().container(name), metric))
 
-        return self.tape.call(name, "metric", {"metric": metric}, Metric, read).attributes
+        return self._read(name, ReadMetric(metric), read).attributes
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""

@@ -146,6 +146,25 @@ The three are a majority; with one of them gone, every election and commit needs
 resigns after the fetch timeout. The metadata log soon has a snapshot.
 """
 
+QUORUM_LAB = Topology(
+    name="quorum-lab",
+    controllers=3,
+    brokers=1,
+    metrics=True,
+    config={"metadata.log.max.record.bytes.between.snapshots": "2000"},
+)
+"""Three controllers with the default timeouts and a broker, all with metrics, for checks that lose controllers. Every 2,000
+bytes of metadata each node writes a snapshot."""
+
+LONG_FETCH_TIMEOUT = 10.0
+"""The fetch timeout of SLOW_QUORUM in seconds: twice the time within which a graceful handover ends."""
+SLOW_QUORUM = msgspec.structs.replace(
+    QUORUM_LAB,
+    name="slow-quorum",
+    config={**QUORUM_LAB.config, "controller.quorum.fetch.timeout.ms": str(int(LONG_FETCH_TIMEOUT * 1000))},
+)
+"""The same with a long fetch timeout: followers wait that long for a leader that is gone, unless it tells them."""
+
 TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
 """A broker with two log directories."""
 
@@ -264,7 +283,7 @@ such a broker."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER,
-    EXPENDABLE_VOTER, FIRST_START, MIXED_QUORUM, TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT,
+    EXPENDABLE_VOTER, FIRST_START, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM, TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT,
     LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -38,6 +38,7 @@ from conformance.judging.producers import fencing, identities, outcomes, refusal
 from conformance.judging.producers import records as records_of_producers
 from conformance.judging.quorum import (
     broker_views,
+    gauges,
     high_watermark,
     leaders,
     log_epochs,
@@ -102,6 +103,7 @@ MODULES = (
     writes,
     lost_contact,
     broker_views,
+    gauges,
     due,
 )
 """The modules whose judges make up `JUDGES`, in this order."""

@@ -12,6 +12,7 @@ from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.durable import arrival_ms, durable_if
 from conformance.rigs.quorum.frozen import (
+    A_WHILE,
     FROZEN,
     PEERS,
     REQUEST_TIMEOUT,
@@ -221,6 +222,38 @@ def candidate_names_its_own_log_end(frozen: Frozen, leader: int, ahead: int, cou
     yield held_if(bool(honest), detail=f"{say(asked)}", case="log-end")
     if asked.version >= 1:
         yield held_if(asked.body["voter_id"] == asked.peer, detail=f"{say(asked)}", case="receiver")
+
+
+@probe(
+    "KIP595-ELEC-10", rig=FROZEN, smoke=False, cases=["unanswered", "refused"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD
+)
+def epoch_waits_for_pre_votes(frozen: Frozen, case: str, leader: int, ahead: int) -> Claims:
+    """While no peer grants its pre-vote a voter neither raises its epoch nor asks for a vote."""
+    asked = frozen.make_candidate(leader, ahead)
+    epoch, votes = candidate_epoch(asked), [asked]
+    until = frozen.bench.now().seconds + A_WHILE
+    while votes[-1].partition.get("pre_vote"):
+        if case == "refused":
+            frozen.refuse(votes[-1], LeaderAndEpoch(-1, epoch))
+        again = frozen.peers.receive("Vote", within=until - frozen.bench.now().seconds)
+        if again is None:
+            break
+        votes.append(again)
+    reported, stored = frozen.reported_leader(), frozen.quorum_state()
+    pre_votes = all(one.partition.get("pre_vote") and candidate_epoch(one) == epoch for one in votes)
+    right = pre_votes and reported.leader_epoch == stored.leader_epoch == epoch
+    yield held_if(right, detail=f"{say(votes[-1])} at epoch {epoch}: {say(reported)}, {say(stored)}")
+
+
+@probe("KIP595-ELEC-10", rig=FROZEN, smoke=False, cases=["granted"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
+def epoch_rises_by_one_after_a_granted_pre_vote(frozen: Frozen, leader: int, ahead: int) -> Claims:
+    """Once a peer grants its pre-vote, which makes a majority, a voter raises its epoch by one and asks for votes."""
+    asked = frozen.make_candidate(leader, ahead)
+    epoch, first = candidate_epoch(asked), bool(asked.partition.get("pre_vote"))
+    vote = frozen.vote_of(asked)
+    stored = frozen.quorum_state()
+    right = first and candidate_epoch(vote) == epoch + 1 == stored.leader_epoch
+    yield held_if(right, detail=f"{say(asked)}, then {say(vote)}: {say(stored)}")
 
 
 @probe("KIP595-VOTE-16", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)

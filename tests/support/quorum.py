@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any, Self
 
+from conformance.judging.facts.gauges import APPLIED, RAFT
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase
 from protocol.operations import OPERATIONS
@@ -138,6 +139,27 @@ class QuorumHistory:
     def reads(self, node: int, file: str, content: bytes | None) -> Self:
         text = None if content is None else base64.b64encode(content).decode()
         return self._asked(name_of(node), "read_file", {"path": f"{METADATA_TOPIC}-0/{file}"}, {"content": text})
+
+    def gauges(
+        self,
+        node: int,
+        state: str = "follower",
+        *,
+        leader: int = 101,
+        epoch: int = 4,
+        watermark: int = 9,
+        end: int = 9,
+    ) -> Self:
+        """Read the node's metrics of the quorum."""
+        found = {"current-state": state, "current-leader": leader, "current-epoch": epoch}
+        return self._metric(node, RAFT, found | {"high-watermark": float(watermark), "log-end-offset": float(end)})
+
+    def applied(self, broker: int, offset: int) -> Self:
+        """Read the offset of the last record that the broker has applied."""
+        return self._metric(broker, APPLIED, {"last-applied-record-offset": offset})
+
+    def _metric(self, node: int, metric: str, attributes: dict[str, Any]) -> Self:
+        return self._asked(name_of(node), "metric", {"metric": metric}, {"attributes": attributes})
 
     def plays_peers(self, candidate: int | None = None) -> Self:
         """Look for a request to the voters that the kit plays, and find a candidate's Vote, or none."""

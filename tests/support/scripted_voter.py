@@ -74,6 +74,7 @@ class Voter:
         self.high_watermark = -1
         self.ends, self.observers = dict.fromkeys(PEERS, -1), dict[int, int]()
         self.granted: set[int] = set()
+        self.answered: set[int] = set()
         self.stands_at = float("inf")
         self.appends_at = float("inf")
         self.fetches_at = 0.0
@@ -134,7 +135,7 @@ class Voter:
             self.turn += "asks-no-other" not in self.bugs
         if self.role in ("prospective", "candidate"):
             for peer in PEERS:
-                if peer not in self.flight and peer not in self.granted:
+                if peer not in self.flight and peer not in self.answered:
                     self.send(peer, "Vote", {**self.vote(self.role == "prospective"), "voter_id": peer})
         if self.now >= self.appends_at:
             self.append(1)
@@ -172,7 +173,7 @@ class Voter:
     def become(self, role: str, epoch: int, leader: int = -1, voted: int = -1) -> None:
         self.role, self.epoch, self.leader, self.voted, self.turn = role, epoch, leader, voted, 0
         self.stands_at = self.appends_at = float("inf")
-        self.granted, self.flight = set(), {}
+        self.granted, self.answered, self.flight = set(), set(), {}
         if role != "follower":
             self.high_watermark = -1
         self.store()
@@ -185,7 +186,10 @@ class Voter:
         if "deaf-successor" in self.bugs:
             self.stands_at = float("inf")
             return
-        self.become("prospective", self.epoch, self.leader, self.voted)
+        if "no-pre-vote" in self.bugs:
+            self.become("candidate", self.epoch + 1, voted=OWN)
+        else:
+            self.become("prospective", self.epoch, self.leader, self.voted)
 
     def won(self) -> None:
         if self.role == "prospective":
@@ -384,6 +388,7 @@ class Voter:
             self.high_watermark = max(self.high_watermark, part["high_watermark"])
 
     def voted_for(self, peer: int, part: dict[str, Any]) -> None:
+        self.answered.add(peer)
         if part["leader_epoch"] > self.epoch:
             if "stays-candidate" not in self.bugs:
                 self.adopt(part["leader_epoch"], part["leader_id"])

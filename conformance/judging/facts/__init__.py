@@ -3,6 +3,7 @@
 from conformance.judging.facts import (
     apis,
     descriptions,
+    gauges,
     groups,
     log,
     log_answers,
@@ -23,6 +24,7 @@ __all__ = [
     "decoders_of",
     "decodes",
     "descriptions",
+    "gauges",
     "groups",
     "log",
     "log_answers",

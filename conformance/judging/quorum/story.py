@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from conformance.judging.changes import Change, ChangedBy, changed_by
 from conformance.judging.excuses import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED, Evidence
 from conformance.judging.facts.exchange import Exchange, by_asked, by_event
+from conformance.judging.facts.gauges import AppliedOffset, RaftGauges
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import (
     ForgedRequest,
@@ -49,6 +50,8 @@ class QuorumStory(Story):
         self.peer_requests: list[RequestToPeer] = []
         self.forged: list[ForgedRequest] = []
         self.logs: list[MetadataLogOnDisk] = []
+        self.gauges: list[RaftGauges] = []
+        self.applied: list[AppliedOffset] = []
         self._taken: dict[type[Any], list[Any]] = {
             KnownLeader: self.known,
             VoteResult: self.votes,
@@ -59,6 +62,8 @@ class QuorumStory(Story):
             RequestToPeer: self.peer_requests,
             ForgedRequest: self.forged,
             MetadataLogOnDisk: self.logs,
+            RaftGauges: self.gauges,
+            AppliedOffset: self.applied,
         }
 
     def add_fact(self, fact: Any) -> None:

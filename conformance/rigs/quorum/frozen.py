@@ -201,7 +201,7 @@ class Frozen:
         if asked.api == "Fetch":
             self.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, epoch_of(asked)))
         elif asked.api == "Vote":
-            _answer_vote(self.peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+            self.refuse(asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
         else:
             leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
             _answer_raft(self.peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)

@@ -1,0 +1,217 @@
+"""The quorum in the nodes' own metrics, at rest and while its leader is replaced (KIP-595, KIP-853, KIP-996)."""
+
+from typing import Any, Literal
+
+from hypothesis.strategies import booleans, sampled_from
+
+from conformance.core.checks import Claim, Claims, held_if, premise, probe
+from conformance.judging.facts.gauges import number_of
+from conformance.rigs.quorum.lab import LAB, WITHIN, Lab
+from conformance.rigs.quorum.successors import ELECTS_WITHIN
+from protocol.log import LeaderAndEpoch
+from protocol.words import say
+
+BASE = frozenset(
+    (
+        "current-state", "current-leader", "current-vote", "current-epoch", "high-watermark", "log-end-offset", "log-end-epoch",
+        "number-unknown-voter-connections", "commit-latency-avg", "commit-latency-max", "election-latency-avg",
+        "election-latency-max", "fetch-records-rate", "append-records-rate", "poll-idle-ratio-avg",
+    )
+)  # fmt: skip
+ATTRIBUTES = {
+    "BASE": BASE,
+    "VOTE_DIRECTORY": BASE | {"current-vote-directory-id"},
+    "VOTER_COUNT": BASE | {"current-vote-directory-id", "number-of-voters"},
+}
+LEADER_ONLY = frozenset(("number-of-observers", "uncommitted-voter-change"))
+
+_COMMON = frozenset(("leader", "candidate", "follower", "unattached"))
+WORDS = {
+    "VOTED": _COMMON | {"voted"},
+    "PROSPECTIVE": _COMMON | {"prospective", "prospective-voted", "unattached-voted"},
+}
+"""The states that a controller may show, by release."""
+AT_BROKER = {
+    "VOTED": frozenset(("follower", "observer", "unattached")),
+    "PROSPECTIVE": frozenset(("observer", "unattached")),
+}
+
+Fault = Literal["kill", "stop", "pause"]
+Metrics = dict[str, dict[str, Any]]
+
+
+@probe("KIP595-MET-01", rig=LAB, cases=["attributes"], examples=1, smoke=False)
+def nodes_have_the_attributes(lab: Lab, expected: str) -> Claims:
+    """Every node has the release's metrics of the quorum."""
+    for name, found in lab.look().items():
+        missing = ATTRIBUTES[expected] - found.keys()
+        yield held_if(not missing, detail=f"{name} has no {say(sorted(missing))}")
+
+
+@probe("KIP595-MET-01", rig=LAB, cases=["leader-only"], examples=1, smoke=False)
+def leader_has_attributes_of_its_own(lab: Lab) -> Claims:
+    """The leader, and no other node, shows the number of observers and a pending change of voters."""
+    before = lab.agreed_leader()
+    found = lab.look()
+    yield premise(lab.agreed_leader() == before, f"still {say(before)}")
+    leader = lab.bench.name_of(before.leader_id)
+    having = sorted(name for name, metrics in found.items() if metrics.keys() >= LEADER_ONLY)
+    yield held_if(having == [leader], detail=f"{say(having)} have them, and {leader} leads")
+
+
+@probe(
+    "KIP595-MET-02", "KIP595-MET-03", "KIP595-MET-04", "KIP595-HW-06", "KIP595-INV-13", "KIP595-LIVE-04", "KIP595-LIVE-01",
+    rig=LAB, cases=["controller"], examples=2, smoke=False,
+    first=sampled_from(["kill", "stop", "pause"]), second=sampled_from(["kill", "stop", "pause"]), behind=booleans(),
+)  # fmt: skip
+def metrics_follow_the_leader(lab: Lab, expected: str, first: Fault, second: Fault, behind: bool) -> Claims:
+    """While leaders are replaced the metrics show what the quorum says, and the broker applies all that is committed.
+
+    With `behind` the broker is frozen while the second leader is replaced. Judges look at all that the metrics showed.
+    """
+    yield from _replaced(lab, expected, first, behind=False)
+    yield from _replaced(lab, expected, second, behind)
+
+
+def _replaced(lab: Lab, expected: str, fault: Fault, behind: bool) -> Claims:
+    whole, led = lab.caught_up()
+    yield premise(whole, "voters that have the leader's whole log")
+    leader, processes = lab.bench.name_of(led.leader_id), lab.bench.processes
+    yield from words_are_known(lab, lab.look(), expected)
+    if behind:
+        processes.pause(lab.broker)
+    {"kill": processes.kill, "stop": processes.stop, "pause": processes.pause}[fault](leader, role="active controller")
+    gone = [leader, lab.broker] if behind else [leader]
+    elected, looks = lab.successor_in_metrics(gone, ELECTS_WITHIN)
+    for look in looks:
+        yield from words_are_known(lab, look, expected)
+    yield held_if(elected, row="KIP595-LIVE-01", case="leader", detail=f"the leader {leader} was gone: {fault}")
+    if not behind:
+        lab.writes(leader, WITHIN)
+    (processes.resume if fault == "pause" else processes.start)(leader)
+    if behind:
+        processes.resume(lab.broker)
+    yield from settles(lab, new_process=fault != "pause", returned=leader)
+
+
+def settles(lab: Lab, new_process: bool, returned: str) -> Claims:
+    """Check that the broker catches up, and the metrics of all nodes once the quorum is at rest."""
+    led = lab.agreed_leader()
+    wanted = lab.describe_by_leader().high_watermark
+    applied = lab.bench.wait.comes_true(
+        lambda: lab.applied_offset() >= wanted - 1, f"{lab.broker} applies {wanted - 1}", APPLIES_WITHIN
+    )
+    yield held_if(applied, row="KIP595-LIVE-04", case="broker", detail=f"the high watermark was {wanted}")
+    yield from agrees_with_the_protocol(lab, led)
+    yield from watermarks_catch_up(lab)
+    if new_process:
+        yield from rates_are_of_the_role(lab, returned)
+
+
+APPLIES_WITHIN = 30.0
+"""The bound of KIP595-LIVE-04 in seconds, with the default timeouts."""
+
+
+def words_are_known(lab: Lab, look: Metrics, expected: str) -> Claims:
+    """Check that each node shows a state of the release."""
+    for name, found in look.items():
+        state, is_broker = str(found.get("current-state")), name == lab.broker
+        right = state in (AT_BROKER if is_broker else WORDS)[expected]
+        case = "broker" if is_broker else "controller"
+        yield held_if(right, row="KIP595-MET-02", case=case, detail=f"{name} showed {state!r}")
+
+
+# --- agreement with the protocol
+
+
+def agrees_with_the_protocol(lab: Lab, led: LeaderAndEpoch) -> Claims:
+    """Check leader, epoch, vote and high watermark in the metrics against what the controllers say before and after."""
+    earlier, states = lab.describe_by_leader(), {name: lab.quorum_state(name) for name in lab.bench.members}
+    look = lab.look()
+    later = lab.describe_by_leader()
+    still = lab.agreed_leader() == led == LeaderAndEpoch(earlier.leader_id, earlier.leader_epoch)
+    yield premise(still and later.leader_epoch == led.leader_epoch, f"{say(led)} all the time")
+    for name, found in look.items():
+        shown = (number_of(found, "current-leader"), number_of(found, "current-epoch"))
+        yield _met_03(shown == (led.leader_id, led.leader_epoch), "leader-and-epoch", f"{name} showed {say(shown)}")
+        vote, leads = number_of(found, "current-vote"), lab.bench.id_of(name) == led.leader_id
+        right = led.leader_id if leads else states[name].voted_id
+        yield _met_03(vote == right, "vote", f"{name} showed a vote for {vote}, not {right}")
+        unknown = number_of(found, "number-unknown-voter-connections")
+        yield _met_03(unknown == 0, "connections", f"{name} showed {unknown} voters without a connection")
+    known = number_of(look[lab.bench.name_of(led.leader_id)], "high-watermark")
+    bounds = (earlier.high_watermark, later.high_watermark)
+    yield _met_03(
+        bounds[0] <= known <= bounds[1], "high-watermark", f"the leader showed {known}, described {say(bounds)}"
+    )
+
+
+def _met_03(right: bool, case: str, detail: str) -> Claim:
+    return held_if(right, row="KIP595-MET-03", case=case, detail=detail)
+
+
+MAX_WAIT = 0.5
+"""Seconds for which a leader holds a follower's fetch, after which the follower learns the high watermark."""
+SLACK = 2.0
+"""Seconds for reading metrics of four nodes on a busy host."""
+
+
+def watermarks_catch_up(lab: Lab) -> Claims:
+    """Check that followers and the broker learn the leader's high watermark in time."""
+    wanted = lab.describe_by_leader().high_watermark
+    shown = Metrics()
+
+    def all_have_it() -> bool:
+        shown.update(lab.look())
+        return all(number_of(found, "high-watermark") >= wanted for found in shown.values())
+
+    learnt = lab.bench.wait.comes_true(all_have_it, f"the high watermark {wanted} at all nodes", MAX_WAIT + SLACK)
+    known = {name: number_of(found, "high-watermark") for name, found in shown.items()}
+    yield held_if(learnt, row="KIP595-HW-06", case="catches-up", detail=f"the leader's was {wanted}: {say(known)}")
+
+
+# --- rates
+
+
+def rates_are_of_the_role(lab: Lab, returned: str) -> Claims:
+    """Check the rates and latencies of the leader, the broker, and a controller that came back as a follower.
+
+    Rates are of the last minute, so only a new process is sure to show none of the time when it led.
+    """
+    leader = lab.one("leader")
+    yield premise(leader != returned, f"{returned} follows")
+    look = Metrics()
+
+    def all_moved() -> bool:
+        look.update(lab.look())
+        return not list(wrong_rates(look, leader, returned, lab.broker))
+
+    moved = lab.bench.wait.comes_true(all_moved, "rates of the leader and of those who fetch", RATES_WITHIN)
+    yield premise(lab.one("leader") == leader, f"{leader} still leads")
+    wrong = dict(wrong_rates(look, leader, returned, lab.broker))
+    for case in ("append", "fetch", "commit-latency", "election-latency", "poll-idle"):
+        detail = wrong.get(case, "")
+        yield held_if(moved if detail else True, row="KIP595-MET-04", case=case, detail=detail)
+
+
+RATES_WITHIN = 10.0
+"""Seconds within which a process has fetched or appended several records: the leader appends one each half second."""
+
+
+def wrong_rates(look: Metrics, leader: str, follower: str, broker: str) -> list[tuple[str, str]]:
+    """Return the cases that these metrics do not show yet, with what they show."""
+    found = list[tuple[str, str]]()
+    for name in (leader, follower, broker):
+        appends, fetches = (float(look[name].get(f"{what}-records-rate") or 0) for what in ("append", "fetch"))
+        if (appends > 0) != (name == leader):
+            found.append(("append", f"{name} showed an append rate of {appends:.3f}, and {leader} leads"))
+        if name != leader and fetches <= 0:
+            found.append(("fetch", f"{name} showed a fetch rate of {fetches:.3f}, and {leader} leads"))
+        idle = look[name].get("poll-idle-ratio-avg")
+        if not isinstance(idle, float | int) or not 0 <= idle <= 1:
+            found.append(("poll-idle", f"{name} showed {idle}"))
+    for case in ("commit-latency", "election-latency"):
+        values = [look[leader].get(f"{case}-{kind}") for kind in ("avg", "max")]
+        if not all(isinstance(one, float | int) and one >= 0 for one in values):
+            found.append((case, f"the leader {leader} showed {say(values)}"))
+    return found

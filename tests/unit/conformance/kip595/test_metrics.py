@@ -1,0 +1,122 @@
+"""The metrics of the quorum, against the controllers' own words (KIP595-MET-02 to MET-04)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pytest
+
+from conformance.core.checks import Claim, ObservationClaim
+from conformance.judging.facts.quorum import Stored
+from conformance.kip595.metrics import agrees_with_the_protocol, words_are_known, wrong_rates
+from conformance.rigs.quorum.lab import Lab
+from protocol.codes import Error
+from protocol.log import LeaderAndEpoch
+from protocol.quorum import METADATA_TOPIC, QuorumAnswer
+
+IDS = {"controller-101": 101, "controller-102": 102, "broker-1": 1}
+LED = LeaderAndEpoch(101, 4)
+NAMED = {"current-leader": 101.0, "current-epoch": 4.0, "number-unknown-voter-connections": 0.0}
+RIGHT: dict[str, dict[str, Any]] = {
+    "controller-101": {**NAMED, "current-state": "leader", "current-vote": 101.0, "high-watermark": 9.0},
+    "controller-102": {**NAMED, "current-state": "follower", "current-vote": 101.0, "high-watermark": 8.0},
+    "broker-1": {**NAMED, "current-state": "observer", "current-vote": -1.0, "high-watermark": 8.0},
+}
+
+
+class Shown:
+    """A quorum at rest whose nodes show these metrics."""
+
+    broker = "broker-1"
+
+    def __init__(self, look: dict[str, dict[str, Any]]) -> None:
+        self._look = look
+        self.bench = self
+        self.members = IDS
+
+    def id_of(self, name: str) -> int:
+        return IDS[name]
+
+    def name_of(self, id: int) -> str:
+        return next(name for name, known in IDS.items() if known == id)
+
+    def look(self) -> dict[str, dict[str, Any]]:
+        return self._look
+
+    def agreed_leader(self) -> LeaderAndEpoch:
+        return LED
+
+    def quorum_state(self, name: str) -> Stored:
+        return Stored(101, 4, 101 if name == "controller-102" else -1)
+
+    def describe_by_leader(self) -> QuorumAnswer:
+        about = {"topic": METADATA_TOPIC, "partition": 0, "error": Error.NONE}
+        return QuorumAnswer(version=1, leader_id=101, leader_epoch=4, high_watermark=9, **about)  # type: ignore[arg-type]
+
+
+def violated(claims: Iterable[Claim]) -> set[str]:
+    found = [one.observation for one in claims if isinstance(one, ObservationClaim)]
+    return {one.case for one in found if one.result == "violated"}
+
+
+def shown(node: str, **metrics: Any) -> Lab:
+    changed = {name.replace("_", "-"): value for name, value in metrics.items()}
+    return cast(Lab, Shown({**RIGHT, node: {**RIGHT[node], **changed}}))
+
+
+@pytest.mark.parametrize(
+    ("lab", "cases"),
+    [
+        (shown("broker-1"), set()),
+        (shown("controller-102", current_leader=103), {"leader-and-epoch"}),
+        (shown("broker-1", current_epoch=3), {"leader-and-epoch"}),
+        (shown("controller-101", current_vote=-1), {"vote"}),
+        (shown("controller-102", current_vote=103), {"vote"}),
+        (shown("controller-101", high_watermark=8), {"high-watermark"}),
+        (shown("controller-102", number_unknown_voter_connections=1), {"connections"}),
+        (shown("controller-102", number_unknown_voter_connections=None), {"connections"}),
+    ],
+)
+def test_metrics_that_contradict_the_controllers_are_violations(lab: Lab, cases: set[str]) -> None:
+    assert violated(agrees_with_the_protocol(lab, LED)) == cases
+
+
+@pytest.mark.parametrize(
+    ("node", "state", "expected", "cases"),
+    [
+        ("controller-102", "voted", "VOTED", set()),
+        ("controller-102", "voted", "PROSPECTIVE", {"controller"}),
+        ("controller-102", "prospective", "PROSPECTIVE", set()),
+        ("controller-102", "observer", "VOTED", {"controller"}),
+        ("broker-1", "follower", "VOTED", set()),
+        ("broker-1", "follower", "PROSPECTIVE", {"broker"}),
+        ("broker-1", "leader", "VOTED", {"broker"}),
+    ],
+)
+def test_states_are_those_of_the_release_and_role(node: str, state: str, expected: str, cases: set[str]) -> None:
+    assert violated(words_are_known(shown("broker-1"), {node: {"current-state": state}}, expected)) == cases
+
+
+RATES = {"append-records-rate": 0.0, "fetch-records-rate": 1.0, "poll-idle-ratio-avg": 0.9}
+LATENCIES = {f"{one}-latency-{kind}": 5.0 for one in ("commit", "election") for kind in ("avg", "max")}
+LEADERS = {**RATES, **LATENCIES, "append-records-rate": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "cases"),
+    [
+        ({}, {}, set()),
+        ({}, {"append-records-rate": 0.1}, {"append"}),
+        ({"append-records-rate": 0.0}, {}, {"append"}),
+        ({}, {"fetch-records-rate": 0.0}, {"fetch"}),
+        ({}, {"poll-idle-ratio-avg": 1.5}, {"poll-idle"}),
+        ({"commit-latency-avg": None}, {}, {"commit-latency"}),
+        ({"election-latency-max": None}, {}, {"election-latency"}),
+    ],
+)
+def test_rates_of_another_role_are_violations(
+    leader: dict[str, Any], follower: dict[str, Any], cases: set[str]
+) -> None:
+    look = {"one": {**LEADERS, **leader}, "two": {**RATES, **follower}, "broker": RATES}
+    assert {case for case, _ in wrong_rates(look, "one", "two", "broker")} == cases
