@@ -303,6 +303,23 @@ class ReadMetric(Operation[Metric], frozen=True):
     metric: str
 
 
+class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The output of a command line tool, and its exit code; `missing` names the part without which it could not be run."""
+
+    code: int = -1
+    out: str = ""
+    err: str = ""
+    missing: str = ""
+
+
+class RunQuorumTool(Operation[ToolRun], frozen=True):
+    """A run of `kafka-metadata-quorum`."""
+
+    op: ClassVar[str] = "quorum_tool"
+
+    arguments: Sequence[str]
+
+
 class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):
     """A read of a controller's metadata log, snapshots and quorum-state from its disk."""
 

@@ -55,6 +55,8 @@ from history.readings import (
     ReadRegistrations,
     ReadWord,
     RegistrationHistories,
+    RunQuorumTool,
+    ToolRun,
     Word,
 )
 from history.shards import Column
@@ -309,6 +311,11 @@ class Bench:
             return Metric(metrics.find(self._require_cluster().container(name), metric))
 
         return self._read(name, ReadMetric(metric), read).attributes
+
+    def run_quorum_tool(self, *arguments: str) -> ToolRun:
+        """Run the release's `kafka-metadata-quorum`, which reaches nodes by their names."""
+        wanted = RunQuorumTool(arguments)
+        return self._read("kit", wanted, lambda: self._require_cluster().run_quorum_tool(arguments))
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""

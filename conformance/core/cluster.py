@@ -31,7 +31,7 @@ from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
-from history.readings import HeldMetadataLog, HeldReplicas, RegistrationHistories
+from history.readings import HeldMetadataLog, HeldReplicas, RegistrationHistories, ToolRun
 from protocol.errors import KitError
 from protocol.messages import Topic
 
@@ -132,6 +132,10 @@ class Cluster(Protocol):
         """Remove a file below the data directory of a node that is down."""
         ...
 
+    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
+        """Run the release's `kafka-metadata-quorum` on the cluster's network."""
+        ...
+
     def container(self, name: str) -> ClusterNode:
         """Return the container of a node, for checks that damage a disk. Raises KitError without containers."""
         ...
@@ -206,6 +210,9 @@ class LiveCluster:
 
     def remove_file(self, name: str, path: str) -> None:
         on_volume(self.container(name), remove_command(path))
+
+    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
+        return self._cluster.quorum_tool.run(list(arguments))
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

@@ -28,6 +28,7 @@ from history.readings import (
     HeldReplicas,
     RegistrationHistories,
     RegistrationHistory,
+    ToolRun,
     Word,
 )
 from history.shards import Column
@@ -261,6 +262,9 @@ class Miniature:
 
     def remove_file(self, name: str, path: str) -> None:
         raise KitError("the miniature has no files")
+
+    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
+        raise KitError("the miniature has no jars, and so no command line tools")
 
     def container(self, name: str) -> ClusterNode:
         raise KitError(f"{name} of the miniature has no container, and so no disk that could be damaged file by file")

@@ -113,8 +113,11 @@ def test_a_later_row_comes_with_the_row_whose_rule_changed(id: str) -> None:
     assert later.applies[0].endswith("..")
 
 
-LISTS = {"KIP320-VER-01", "KIP595-API-02", "KIP595-CONF-01", "KIP595-FETCH-10", "KIP595-MET-01", "KIP595-MET-02"}
-"""Rows whose expectations list what a node offers: a later KIP adds to the list and changes no rule."""
+LISTS = {
+    "KIP320-VER-01", "KIP595-API-02", "KIP595-CONF-01", "KIP595-FETCH-10", "KIP595-MET-01", "KIP595-MET-02", "KIP595-TOOL-01",
+    "KIP595-TOOL-02",
+}  # fmt: skip
+"""Rows whose expectations list what a node or tool offers: a later KIP adds to the list and changes no rule."""
 
 
 def test_each_tested_row_whose_rule_a_later_kip_changed_has_a_later_row() -> None:
