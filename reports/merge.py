@@ -142,7 +142,7 @@ class _Tables:
         found = collect_rows(self._small_tables(alike))
         alike.unpersist()
         sums, decided = tables.by_entry(found["sums"]), found["decided"]
-        cases = tables.cases(decided, [*found["distinct"], *found["inputs"]], found["wavers"], sums)
+        cases = tables.cases(decided, found["distinct"], found["wavers"], sums)
         pooled = Pooled(
             cases=cases,
             violations=found["violations"],
@@ -166,8 +166,7 @@ class _Tables:
         broken = cells.observations(self._few, self._outdated)
         return {
             "decided": cells.count_results(alike),
-            "distinct": cells.distinct(alike),
-            "inputs": cells.distinct_inputs(alike, self._incidental),
+            "distinct": cells.distinct(alike, self._incidental),
             "wavers": cells.wavers(alike),
             "wavering": cells.wavering(alike),
             "paths": cells.paths(alike),

@@ -37,16 +37,14 @@ def _cell_key(row: Row) -> tuple[str, str]:
 
 def cases(decided: Iterable[Row], distinct: Iterable[Row], wavering: Iterable[Row], entries: Sums) -> list[Row]:
     """Join tables of `reports.pool.cells` and the excuses into the fields of `conformance.judging.verdicts.CaseTally`
-    for each case, in a fixed order. `distinct` may have several rows of a case, each with some of its numbers."""
+    for each case, in a fixed order."""
     sums: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in decided:
         sums[*_cell_key(row), row["case"]].update(
             {name: row[name] for name in ("held", "violated", "recorded", "kept", "calm")}
         )
     waver = {(*_cell_key(row), row["case"]) for row in wavering}
-    found: dict[tuple[str, str, str], dict[str, Any]] = defaultdict(dict)
-    for row in distinct:
-        found[*_cell_key(row), row["case"]].update(row)
+    found = {(*_cell_key(row), row["case"]): row for row in distinct}
     excuses: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in entries.get(counts.EXCUSE, ()):
         excuses[*_cell_key(row), row["case"]][row["name"]] += row["a"]

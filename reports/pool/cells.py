@@ -81,36 +81,21 @@ def count_results(alike: DataFrame) -> DataFrame:
     )
 
 
-def distinct(alike: DataFrame) -> DataFrame:
-    """Count the distinct examples and situations of each case.
-
-    It groups by ever fewer columns, since Spark would copy each row for each of several `count_distinct`.
-    """
-    key, held = [*CELL, "case"], F.col("result") == "held"
-    by_situation = alike.groupBy(*key, "shard", "example", "situation").agg(
-        F.max(~F.col("calm")).alias("disturbed"),
-        F.max(held & ~F.col("calm")).alias("held"),
-        F.max(held & F.col("changed")).alias("changed"),
-    )
-    by_example = by_situation.groupBy(*key, "shard", "example").agg(
-        F.max("disturbed").alias("disturbed"),
-        F.count_if("held").alias("situations"),
-        F.count_if("changed").alias("changed"),
-    )
-    return by_example.groupBy(*key).agg(
-        F.count("*").alias("examples"),
-        F.count_if(~F.col("disturbed")).alias("calm_examples"),
-        F.sum("situations").alias("situations"),
-        F.sum("changed").alias("changed"),
-    )
-
-
-def distinct_inputs(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
-    """Count the distinct inputs of each case.
+def distinct(alike: DataFrame, incidental: Mapping[str, Sequence[str]]) -> DataFrame:
+    """Count the distinct inputs, examples and situations of each case.
 
     `incidental` names, by row, the inputs that do not shape the situation.
     """
-    return alike.groupBy(*CELL, "case").agg(F.count_distinct(_shaping_inputs(incidental)).alias("inputs"))
+    examples = F.count_distinct("shard", "example")
+    disturbed = F.count_distinct(F.when(~F.col("calm"), F.struct("shard", "example")))
+    situation, held = F.struct("shard", "example", "situation"), F.col("result") == "held"
+    return alike.groupBy(*CELL, "case").agg(
+        F.count_distinct(_shaping_inputs(incidental)).alias("inputs"),
+        examples.alias("examples"),
+        (examples - disturbed).alias("calm_examples"),
+        F.count_distinct(F.when(held & ~F.col("calm"), situation)).alias("situations"),
+        F.count_distinct(F.when(held & F.col("changed"), situation)).alias("changed"),
+    )
 
 
 def wavers(alike: DataFrame) -> DataFrame:
