@@ -69,7 +69,7 @@ BUGS = {
     "follows-second-leader": {("KIP595-BEGIN-05", "second-leader")},
     "adopts-outsiders": {("KIP595-BEGIN-06", "no-endpoints")},
     "epoch-not-raised": {("KIP595-VOTE-14", "stored-first")},
-    "hw-is-minimum": {("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
+    "hw-is-minimum": {("KIP595-FETCH-06", "uncommitted"), ("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
     "observers-count": {("KIP595-HW-03", "known-watermark")},
     "truncates-too-much": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
     "keeps-tail": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},
@@ -97,7 +97,7 @@ BUGS = {
         ("KIP595-FETCH-02", "offset-negative"), ("KIP595-FETCH-02", "epoch-negative"), ("KIP595-FETCH-02", "epoch-above"),
         ("KIP595-FETCH-02", "wait-negative"),
     },
-    "state-written-late": {
+    "state-written-late": {("KIP595-QS-07", "changed"),
         ("KIP595-QS-02", "vote"), ("KIP595-QS-02", "begin"), ("KIP595-QS-02", "newer-epoch"), ("KIP595-VOTE-14", "stored-first"),
         ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
     },
@@ -132,7 +132,7 @@ def test_a_step_that_never_comes_is_due(bug: str, probe: str, due: Due) -> None:
 
 def test_a_voter_that_never_becomes_a_candidate_fails_the_preparation() -> None:
     with pytest.raises(Overdue, match="does not ask for votes") as passed:
-        on_voter(PROBES[0], "deaf-successor")
+        on_voter(next(check for check in PROBES if check.rig is FROZEN), "deaf-successor")
     assert passed.value.due == "candidacy"
 
 
