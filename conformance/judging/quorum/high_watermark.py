@@ -58,7 +58,7 @@ def majority_reaches_the_high_watermark(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-05", QuorumStory, "described")
 def high_watermark_is_within_a_majority(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same as an invariant."""
+    """The high watermark never exceeds the log ends of a majority of the voters, as an invariant."""
     yield from _reached_by_a_majority(story, "describe-quorum")
 
 
@@ -123,6 +123,6 @@ def high_watermark_never_falls(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-HW-04", QuorumStory, "described", "fetched")
 def leaders_high_watermark_never_goes_back(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same for all answers of leaders."""
+    """No answer of a leader has a lower high watermark than an earlier one."""
     yield from excuses(story, story.derive(watermarks), "leader")
     yield from (msgspec.structs.replace(finding, case="leader") for finding in _never_lower(story))

@@ -28,7 +28,7 @@ def epochs_in_a_log_never_decrease(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-14", QuorumStory, "logs")
 def log_is_in_the_order_of_epochs(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same as an invariant."""
+    """The epochs of the batches in a controller's log never decrease, as an invariant."""
     yield from _never_decrease(story, "order")
 
 

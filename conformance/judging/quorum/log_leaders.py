@@ -69,7 +69,7 @@ def leader_change_names_a_majority(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-16", QuorumStory, "logs")
 def leaders_were_granted_by_a_majority(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same as an invariant."""
+    """Each LeaderChange names a majority that granted its votes, as an invariant."""
     yield from _granted_by_a_majority(story, "log")
 
 
@@ -122,7 +122,7 @@ def no_observer_is_in_a_leader_change(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-OBS-01", QuorumStory, "logs")
 def no_broker_is_in_a_leader_change(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same as a row about brokers."""
+    """No LeaderChange record names a broker, as the row about brokers requires."""
     yield from _without_brokers(story)
 
 

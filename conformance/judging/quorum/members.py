@@ -56,7 +56,7 @@ def brokers_only_observe(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-15", QuorumStory, "described", "states")
 def observers_take_no_part(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same as an invariant, unless the kit plays voters."""
+    """No broker is described as a voter or has a vote, in any history in which the kit plays no voter."""
     yield from excuses(story, [*story.described, *story.states], "answers")
     if not story.is_scripted:
         yield from _no_observer_votes(story, "answers")

@@ -57,7 +57,7 @@ def high_watermark_lies_in_its_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-HW-01", QuorumStory, "described", "fetched")
 def high_watermark_is_known_after_the_epochs_start(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same for every leader."""
+    """Every leader reports a high watermark only above the first record of its epoch (HW-01)."""
     yield from excuses(story, story.derive(watermarks), "every-epoch")
     yield from _above_the_epochs_start(story, "every-epoch")
 
@@ -86,7 +86,7 @@ def epochs_of_batches_never_fall(story: QuorumStory) -> Iterator[Claim]:
 
 @story_judge("KIP595-INV-14", QuorumStory, "fetched")
 def committed_epochs_stay_in_order(story: QuorumStory) -> Iterator[Claim]:
-    """Judges the same, and also that no committed batch follows a committed batch of a later epoch."""
+    """Batches of the metadata log are in the order of their epochs, and no batch committed after another has an older epoch."""
     for case in ("order", "committed"):
         yield from excuses(story, story.fetched, case)
     yield from _in_order(story, "order")

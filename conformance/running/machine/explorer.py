@@ -133,8 +133,8 @@ def independent_examples(check: AnyMachine, steps: int, examples: int) -> settin
 
 
 def database_of(folder: Path, column: str) -> Any:
-    """Return a column's database, with those of other columns read-only: a pass here must not remove an example that failed
-    there."""
+    """Return a column's database. Those of other columns are read-only, so that a pass here does not remove an example that
+    failed there."""
     own = folder / column
     own.mkdir(parents=True, exist_ok=True)
     others = [ReadOnlyDatabase(DirectoryBasedExampleDatabase(p)) for p in sorted(folder.iterdir()) if p != own]
