@@ -1,0 +1,100 @@
+"""Leaders of the quorum that are lost one after the other: killed, frozen and cut off (KIP595-SC-08)."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Literal
+
+from hypothesis.strategies import permutations
+
+from conformance.core.checks import Claim, Claims, held_if, premise
+from conformance.rigs.quorum.disturbed import SETTLES_WITHIN, DisturbedQuorum, all_run, quorum_scenario, settles
+from conformance.rigs.quorum.successors import leader_besides
+from fixtures.faults.kinds.zombies import IsolatedControllerLeader
+from protocol.codes import Error
+from protocol.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
+from protocol.quorum import METADATA, QuorumAnswer
+from protocol.words import say
+
+How = Literal["killed", "paused", "cut"]
+WAYS: tuple[How, ...] = ("killed", "paused", "cut")
+
+WRITES_FOR = 2.0
+"""Seconds of writing before each loss, and while the leader is gone."""
+
+
+@quorum_scenario("KIP595-SC-08", "KIP595-ELEC-05", "KIP595-OBS-02", ways=permutations(WAYS))
+def leaders_are_lost_in_turn(disturbed: DisturbedQuorum, ways: Sequence[How]) -> Claims:
+    """Each time the others elect a leader, to which voters refer."""
+    for how in ways:
+        disturbed.write_for(WRITES_FOR)
+        leader = disturbed.bench.name_of(disturbed.quorum.agreed_leader().leader_id)
+        with take_away(disturbed, leader, how):
+            yield from others_elect_a_leader(disturbed, leader, how)
+            yield from voters_refer_to(disturbed, leader)
+            disturbed.write_for(WRITES_FOR)
+        yield all_run(disturbed)
+        back = disturbed.bench.wait.comes_true(partial(all_agree, disturbed), "one leader again", SETTLES_WITHIN)
+        yield premise(back, "one leader again", promised=("KIP595-LIVE-03", "agreement"))
+    yield from settles(disturbed)
+
+
+def all_agree(disturbed: DisturbedQuorum) -> bool:
+    return disturbed.leader_if_agreed(disturbed.controllers) is not None
+
+
+@contextmanager
+def take_away(disturbed: DisturbedQuorum, leader: str, how: How) -> Iterator[None]:
+    """Take the leader away within the block."""
+    processes = disturbed.bench.processes
+    if how == "cut":
+        with disturbed.standing(IsolatedControllerLeader()):
+            yield
+    elif how == "killed":
+        with processes.down(leader, role="active controller"):
+            yield
+    else:
+        processes.pause(leader, role="active controller")
+        try:
+            yield
+        finally:
+            processes.resume(leader)
+
+
+def others_elect_a_leader(disturbed: DisturbedQuorum, gone: str, how: How) -> Claims:
+    """Check ELEC-05: another controller leads with a known high watermark in time."""
+    found = list[QuorumAnswer]()
+
+    def leads() -> bool:
+        answer = leader_besides(disturbed.bench, gone)
+        found.extend([answer] if answer is not None else [])
+        return bool(found)
+
+    what = f"a successor of {gone} with a high watermark"
+    in_time = disturbed.bench.wait.comes_true(leads, what, SETTLES_WITHIN)
+    yield held_if(in_time, *found, row="KIP595-ELEC-05", case=how, detail="" if found else f"not {what}")
+    yield premise(in_time, what)
+
+
+def voters_refer_to(disturbed: DisturbedQuorum, gone: str) -> Claims:
+    """Check OBS-02 `not-leader`: the voter that follows answers a Fetch with the error and the leader."""
+    led = disturbed.bench.eventually(
+        lambda: disturbed.leader_if_agreed(disturbed.others(gone)), "two that agree", due="quorum"
+    )
+    [follower] = disturbed.others(gone, disturbed.bench.name_of(led.leader_id))
+    answer = fetch_from(disturbed, follower, led)
+    yield premise(disturbed.leader_if_agreed(disturbed.others(gone)) == led, "the same leader after the Fetch")
+    yield refers_to(led, answer)
+
+
+def refers_to(led: LeaderAndEpoch, answer: FetchedPartition) -> Claim:
+    """Judge the answer of a voter that does not lead."""
+    refers = answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.current_leader == led
+    return held_if(refers, answer, row="KIP595-OBS-02", case="not-leader", detail=f"the leader was {say(led)}")
+
+
+def fetch_from(disturbed: DisturbedQuorum, name: str, led: LeaderAndEpoch) -> FetchedPartition:
+    """Fetch the metadata log from a controller in the leader's epoch, as a client."""
+    quorum = disturbed.quorum
+    wanted = FetchPartition(METADATA, 0, 0, led.leader_epoch, led.leader_epoch)
+    return quorum.client(name).fetch(wanted, FetchOptions(replica_id=CONSUMER, cluster_id=quorum.cluster_id))
