@@ -137,7 +137,7 @@ def leg(
 def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
     """Run a leg's column; an error of the kit ends the attempt as a dead one."""
     begin_attempt(folder, attempt)
-    os.environ.setdefault(ATTEMPT, str(attempt.number))
+    os.environ[ATTEMPT] = str(attempt.number)
     column = ColumnRun(name=attempt.leg, selection=[VERSION, attempt.leg])
     plan = new_plan([column], options)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,7 @@ class Nights:
         monkeypatch.chdir(folder)
         for variable in ("GITHUB_EVENT_NAME", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_RUN_ATTEMPT"):
             monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setenv("KAFKA_CONFORMANCE_ATTEMPT", "")
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
 
     def __call__(self, *arguments: str, dead: str = "", **columns: list[str]) -> int:
@@ -64,7 +66,7 @@ class Nights:
 
     def leg(self, leg: str, *words: str, dead: bool = False, attempt: int = 0) -> int:
         options = ["--attempt", str(attempt)] if attempt else []
-        self._monkeypatch.delenv("KAFKA_CONFORMANCE_ATTEMPT", raising=False)
+        self._monkeypatch.setenv("KAFKA_CONFORMANCE_ATTEMPT", "")
         return self("leg", leg, *options, dead=leg if dead else "-", **{f"v{leg.replace('.', '_')}": [*words]})
 
     def merge(self, *options: str) -> int:
@@ -201,3 +203,12 @@ def test_bad_requests_are_refused_in_a_sentence(nights: Nights) -> None:
     with pytest.raises(WrongUse, match="night 4 is older than 5"):
         nights.merge()
     assert nights.published == ["5"]
+
+
+def test_each_attempt_is_told_its_own_number(nights: Nights) -> None:
+    nights.plan("1")
+    nights.leg(ONE, dead=True)
+    nights.leg(ONE, "satisfied")
+    assert os.environ["KAFKA_CONFORMANCE_ATTEMPT"] == "2"
+    nights.leg(OTHERS[0], "satisfied")
+    assert os.environ["KAFKA_CONFORMANCE_ATTEMPT"] == "1"
