@@ -133,6 +133,23 @@ EXPENDABLE_VOTER = msgspec.structs.replace(FROZEN_VOTER, name="expendable-voter"
 FIRST_START = Topology(name="first-start", controllers=3, brokers=0)
 """Three controllers that are created again one by one, as at the first start of a cluster."""
 
+LIVE = {
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.election.backoff.max.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.request.timeout.ms": "300",
+    "metadata.max.idle.interval.ms": "50",
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+}
+"""Settings of a voter that soon stands for election and soon gives up; its log soon has a snapshot."""
+
+LIVE_VOTER = Topology(name="live-voter", controllers=1, brokers=0, scripted=(2, 3), config=LIVE)
+"""One controller of a quorum of three whose other two voters the kit plays. It stands for election within a second of
+silence."""
+
+LIVE_VOTER_OF_FIVE = Topology(name="live-voter-5", controllers=1, brokers=0, scripted=(2, 3, 4, 5), config=LIVE)
+"""The same in a quorum of five."""
+
 MIXED_QUORUM = Topology(
     name="mixed-quorum",
     controllers=3,
@@ -283,7 +300,7 @@ such a broker."""
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER,
-    EXPENDABLE_VOTER, FIRST_START, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM, TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT,
-    LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    EXPENDABLE_VOTER, FIRST_START, LIVE_VOTER, LIVE_VOTER_OF_FIVE, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM, TWO_DISKS,
+    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -8,9 +8,7 @@ from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
 from conformance.rigs.quorum.quorum import leader_in, stored_or_not
-from fixtures.wire import WireError
-from history.due import START_TIMEOUT
-from history.readings import File
+from conformance.rigs.quorum.voter_restarts import kill_and_restart
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.quorum import METADATA
@@ -18,24 +16,6 @@ from protocol.words import say
 from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far
 
 CANDIDATES = sampled_from(PEERS)
-
-
-def kill_and_restart(frozen: Frozen) -> File:
-    """Kill the voter, start it again, and wait until it answers. Return its quorum-state while it was down, since a start
-    writes the file again."""
-    with frozen.bench.processes.down(frozen.name, role="voter"):
-        left = frozen.quorum_state_file()
-    what = f"{frozen.name} answering after its restart"
-    frozen.bench.eventually(lambda: _answers(frozen), what, START_TIMEOUT, due="node")
-    return left
-
-
-def _answers(frozen: Frozen) -> bool:
-    try:
-        frozen.reported_leader()
-    except WireError:
-        return False
-    return True
 
 
 @probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)

@@ -57,6 +57,7 @@ class Voter:
     def __init__(self, bugs: frozenset[str], lag: float = 0.001) -> None:
         self.bugs = bugs
         self.lag = lag
+        self.peers = PEERS
         self.now = 100.0
         self.starts = 0
         self.start_empty()
@@ -72,7 +73,7 @@ class Voter:
         self.log: list[NewBatch] = []
         self.role = "unattached"
         self.high_watermark = -1
-        self.ends, self.observers = dict.fromkeys(PEERS, -1), dict[int, int]()
+        self.ends, self.observers = dict.fromkeys(self.peers, -1), dict[int, int]()
         self.granted: set[int] = set()
         self.answered: set[int] = set()
         self.stands_at = float("inf")
@@ -121,25 +122,37 @@ class Voter:
     def tick(self) -> None:
         if self.status != "running":
             return
-        for peer, asked in list(self.flight.items()):
-            if self.now - (asked.at - self.lag) >= TIMEOUT:
-                del self.flight[peer]
+        self.give_up_requests()
         if self.now >= self.writes_at:
             self.write()
         if self.now >= self.stands_at:
             self.stand()
-        if self.role == "follower" and not self.flight and self.now >= self.fetches_at:
-            # Ask peers in turn: a leader that does not answer may have a successor, which the other voter knows.
-            leader = self.routes[self.leader]
-            self.send(leader if self.turn % 2 == 0 else sum(PEERS) - leader, "Fetch", self.fetch())
-            self.turn += "asks-no-other" not in self.bugs
+        if self.role == "follower":
+            self.ask_leader()
         if self.role in ("prospective", "candidate"):
-            for peer in PEERS:
-                if peer not in self.flight and peer not in self.answered:
-                    self.send(peer, "Vote", {**self.vote(self.role == "prospective"), "voter_id": peer})
+            self.ask_for_votes(self.answered)
         if self.now >= self.appends_at:
             self.append(1)
             self.appends_at = self.now + 0.05
+
+    def give_up_requests(self) -> None:
+        for peer, asked in list(self.flight.items()):
+            if self.now - (asked.at - self.lag) >= TIMEOUT:
+                del self.flight[peer]
+
+    def ask_leader(self) -> None:
+        """Ask peers in turn: a leader that does not answer may have a successor, which another voter knows."""
+        if self.flight or self.now < self.fetches_at:
+            return
+        leader = self.routes[self.leader]
+        other = next(peer for peer in self.peers if peer != leader)
+        self.send(leader if self.turn % 2 == 0 else other, "Fetch", self.fetch())
+        self.turn += "asks-no-other" not in self.bugs
+
+    def ask_for_votes(self, done: set[int]) -> None:
+        for peer in self.peers:
+            if peer not in self.flight and peer not in done:
+                self.send(peer, "Vote", {**self.vote(self.role == "prospective"), "voter_id": peer})
 
     def send(self, peer: int, api: str, body: dict[str, Any]) -> None:
         self.numbers += 1
@@ -197,7 +210,7 @@ class Voter:
             self.become("candidate", raised, voted=OWN)
         else:
             self.become("leader", self.epoch, OWN, OWN if "leader-keeps-vote" in self.bugs else -1)
-            self.ends, self.observers = dict.fromkeys(PEERS, -1), {}
+            self.ends, self.observers = dict.fromkeys(self.peers, -1), {}
             self.append(1)
             self.append(2)
             self.appends_at = self.now + 0.05
@@ -257,7 +270,7 @@ class Voter:
         if epoch > self.epoch:
             self.become("unattached", epoch)
         long_enough = (asked["last_offset_epoch"], asked["last_offset"]) >= (self.last_epoch, self.end)
-        if "grants-outsiders" in self.bugs and candidate not in PEERS:
+        if "grants-outsiders" in self.bugs and candidate not in self.peers:
             long_enough = True
         if asked.get("pre_vote"):
             return Error.NONE, {"vote_granted": long_enough and self.role != "leader"}
@@ -337,7 +350,7 @@ class Voter:
         if refused := self.refusal(asked, wait):
             partition["error_code"] = refused
         else:
-            (self.ends if replica in PEERS else self.observers)[replica] = asked["fetch_offset"]
+            (self.ends if replica in self.peers else self.observers)[replica] = asked["fetch_offset"]
             self.commit()
             after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
             if "reads-stop-at-watermark" in self.bugs:
@@ -569,11 +582,11 @@ def on_voter(
 ) -> ExampleOutcome:
     """Run one example of a probe on such a voter, after its rig was prepared."""
     cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
-    context = msgspec.to_builtins(FROZEN.prepare(_bench(cluster, check, case))) if check.rig.shared else {}
-    return evaluate_check(check, _bench(cluster, check, case), inputs, context)
+    context = msgspec.to_builtins(FROZEN.prepare(bench_on(cluster, check, case))) if check.rig.shared else {}
+    return evaluate_check(check, bench_on(cluster, check, case), inputs, context)
 
 
-def _bench(cluster: VoterCluster, check: Check, case: str) -> Bench:
+def bench_on(cluster: VoterCluster, check: Check, case: str) -> Bench:
     known = case or (check.cases[0] if check.cases else "")
     example = Example(
         example="e", check=check.id, column=COLUMN.label, case=known, members=msgspec.to_builtins(MEMBERS)

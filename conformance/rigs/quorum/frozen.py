@@ -7,7 +7,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import FROZEN_VOTER
+from conformance.core.topologies import FROZEN_VOTER, LIVE_VOTER_OF_FIVE
 from conformance.core.waiting import WITHIN
 from conformance.judging.excuses import GIVEN_UP
 from conformance.judging.facts.quorum import QUORUM_STATE, Stored
@@ -29,6 +29,8 @@ from protocol.words import say
 
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 PEERS = FROZEN_VOTER.scripted
+PLAYED = LIVE_VOTER_OF_FIVE.scripted
+"""The ids of all voters that the kit plays, in one topology or another."""
 OUTSIDER = 9
 """An id that is not in the voter set."""
 
@@ -168,7 +170,7 @@ class Frozen:
             if asked.api == "Fetch" and asked.peer == leader and epoch_of(asked) == epoch:
                 self._open = asked
                 return asked
-            self._dismiss(asked)
+            self.dismiss(asked)
         return self.request_or_none(None, "following", f"{self.name} fetching from {leader} in epoch {epoch}")
 
     def fetch_while_refused(self, asked: Received, led: LeaderAndEpoch) -> Received | None:
@@ -186,7 +188,7 @@ class Frozen:
                 self._open = one
                 return one
             else:
-                self._dismiss(one)
+                self.dismiss(one)
         return self.request_or_none(None, "following", f"{self.name} fetching from {led.leader_id} again")
 
     def request_or_none(self, asked: Received | None, due: Due, what: str) -> Received | None:
@@ -197,14 +199,14 @@ class Frozen:
             raise self.bench.wait.overdue(due, what, SOON)
         return asked
 
-    def _dismiss(self, asked: Received) -> None:
+    def dismiss(self, asked: Received) -> None:
+        """Answer a request in a way that the voter ignores."""
         if asked.api == "Fetch":
             self.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, epoch_of(asked)))
         elif asked.api == "Vote":
-            self.refuse(asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+            refuse_vote(self.peers, asked)
         else:
-            leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
-            _answer_raft(self.peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)
+            acknowledge(self.peers, asked)
 
     def make_candidate(self, leader: int = PEERS[0], ahead: int = 1) -> Received:
         """Make the voter a candidate, as the successor of a resigning leader; return its first Vote or pre-vote."""
@@ -228,7 +230,7 @@ class Frozen:
             elif asked.api == "Fetch" and epoch_of(asked) >= epoch:
                 self.left_open.append(asked)
             else:
-                self._dismiss(asked)
+                self.dismiss(asked)
         return None
 
     def sent_since(self, moment: float, within: float) -> list[Received]:
@@ -404,22 +406,34 @@ class Frozen:
         return self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
 
 
-def grant_vote(peers: Peers, asked: Received) -> None:
-    """Grant the vote or pre-vote requested from a peer."""
-    _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)), granted=True)
+def grant_vote(peers: Peers, asked: Received, *, back: int = 0) -> bool:
+    """Grant the vote or pre-vote requested from a peer, quoting an epoch that is `back` epochs older. Return False if the
+    voter had given it up."""
+    return _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked) - back), granted=True)
+
+
+def refuse_vote(peers: Peers, asked: Received) -> bool:
+    """Refuse the vote or pre-vote requested from a peer. Return False if the voter had given it up."""
+    return _answer_vote(peers, asked, LeaderAndEpoch(-1, candidate_epoch(asked)))
+
+
+def acknowledge(peers: Peers, asked: Received) -> bool:
+    """Acknowledge a leader's BeginQuorumEpoch or EndQuorumEpoch. Return False if it had given it up."""
+    leader = LeaderAndEpoch(asked.partition["leader_id"], asked.partition["leader_epoch"])
+    return _answer_raft(peers, asked, {"error_code": Error.NONE, **leader_fields(leader)}, leader.leader_id)
 
 
 def _answer_vote(
     peers: Peers, asked: Received, current: LeaderAndEpoch, *, granted: bool = False, error: Error = Error.NONE
-) -> None:
+) -> bool:
     answer = {"error_code": error, "vote_granted": granted, **leader_fields(current)}
-    _answer_raft(peers, asked, answer, current.leader_id)
+    return _answer_raft(peers, asked, answer, current.leader_id)
 
 
-def _answer_raft(peers: Peers, asked: Received, answer: dict[str, Any], leader: int) -> None:
+def _answer_raft(peers: Peers, asked: Received, answer: dict[str, Any], leader: int) -> bool:
     topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0, **answer}]}]
     nodes = address(leader) if asked.version >= VOTER_KEYS_FROM else {}
-    peers.reply(asked, {"topics": topics, **nodes})
+    return peers.reply(asked, {"topics": topics, **nodes})
 
 
 def leader_fields(leader: LeaderAndEpoch) -> dict[str, int]:
@@ -428,14 +442,14 @@ def leader_fields(leader: LeaderAndEpoch) -> dict[str, int]:
 
 def address(peer: int) -> dict[str, Any]:
     """Return an answer's node endpoints that name a peer as leader."""
-    if peer not in PEERS:
+    if peer not in PLAYED:
         return {}
     return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:
     """Return a peer's leader endpoints for a request of this version; empty if the version has none."""
-    if version < VOTER_KEYS_FROM or peer not in PEERS:
+    if version < VOTER_KEYS_FROM or peer not in PLAYED:
         return ()
     return (Listener(LISTENER, peer_host(peer), peer_port(peer)),)
 

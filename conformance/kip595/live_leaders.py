@@ -1,0 +1,343 @@
+"""A leader with short timeouts whose followers are all played by the kit: how it begins, and what keeps it (KIP-595)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hypothesis.strategies import integers, sampled_from
+
+from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.core.waiting import Settled
+from conformance.rigs.quorum.bounds import AT_ONCE
+from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.frozen import PEERS, REQUEST_TIMEOUT, SOON, LogEnd, candidate_epoch
+from conformance.rigs.quorum.live import (
+    CHECK_QUORUM,
+    CLOCK,
+    ELECTION_TIMEOUT,
+    FETCH_TIMEOUT,
+    LIVE_RIG,
+    NOT_LED,
+    SLACK,
+    Live,
+    first_in_time,
+    is_pre_vote,
+)
+from conformance.rigs.quorum.quorum import GHOSTS
+from conformance.rigs.quorum.voter_restarts import kill_and_restart
+from history.readings import Received
+from protocol.codes import Error
+from protocol.log import CONSUMER, EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.quorum import QuorumAnswer, SnapshotPiece
+from protocol.words import say
+
+VOTERS = sampled_from(PEERS)
+GHOST = sampled_from(GHOSTS)
+RESIGNS_WITHIN = CHECK_QUORUM + SLACK
+"""Milliseconds after the last fetch of a majority within which a leader has resigned."""
+
+
+def has_resigned(answer: QuorumAnswer) -> bool:
+    """True if this answer says that the node does not lead; any other error leaves it open."""
+    return answer.error is Error.NOT_LEADER_OR_FOLLOWER and answer.top_level_error is Error.NONE
+
+
+def is_served(answer: FetchedPartition) -> bool:
+    """True if a leader answers this fetch as one that matches its log."""
+    return answer.error is Error.NONE and answer.diverging_epoch is None
+
+
+class Tenure:
+    """The voter as a leader whose last valid fetch of a voter was `served`; `last` is its latest description of the quorum."""
+
+    def __init__(self, live: Live, voter: int, fetches: int = 1) -> None:
+        self.live = live
+        self.epoch = live.lead_by(voter)
+        self.served = [live.fetch_to_end(voter, self.epoch) for _ in range(fetches)][-1]
+        self.fetched = live.now()
+        self.last = live.describe()
+
+    @property
+    def is_led(self) -> bool:
+        """True if the voter led and served the fetch."""
+        return self.epoch != NOT_LED and is_served(self.served)
+
+    def await_resignation(self, also: Callable[[], object] | None = None) -> Settled:
+        """Wait until the leader has resigned, in the time left since that fetch. Whenever it still leads, do something else
+        `also`."""
+
+        def look() -> bool:
+            self.last = self.live.describe()
+            if also is not None and not has_resigned(self.last):
+                also()
+            return has_resigned(self.last)
+
+        left = (RESIGNS_WITHIN - (self.live.now() - self.fetched)) / 1000
+        return self.live.answer_while_waiting(look, self.live.granting(()), f"{self.live.name} resigns", left)
+
+
+@probe("KIP595-LEAD-01", rig=LIVE_RIG, cases=["describe-quorum", "fetch", "end-sent"], examples=2, voter=VOTERS,
+       fetches=integers(1, 5))  # fmt: skip
+def leader_without_fetches_resigns(live: Live, voter: int, fetches: int) -> Claims:
+    """A leader without fetches of a majority is no leader after 1.5 fetch timeouts, and tells the voters so."""
+    tenures: list[Tenure] = []
+
+    def lead_and_resign() -> Settled:
+        tenures.append(Tenure(live, voter, fetches))
+        return tenures[-1].await_resignation()
+
+    gone, tenure = first_in_time(lead_and_resign), tenures[-1]
+    yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
+    yield held_if(gone, tenure.last, case="describe-quorum")
+    refused = live.fetch_as(other_peer(voter), tenure.epoch, LogEnd(tenure.epoch - 1, 0))
+    is_refused = refused.error is Error.NOT_LEADER_OR_FOLLOWER
+    yield held_if(gone.require_also(is_refused), refused, case="fetch")
+    ends_sent = live.answer_while_waiting(
+        lambda: all(live.requests("EndQuorumEpoch", tenure.epoch, peer) for peer in PEERS),
+        live.granting(()),
+        f"EndQuorumEpoch of epoch {tenure.epoch} at both peers",
+        (REQUEST_TIMEOUT + SLACK) / 1000,
+    )
+    ends = [one.peer for one in live.requests("EndQuorumEpoch", tenure.epoch)]
+    yield held_if(
+        ends_sent, case="end-sent", detail=f"EndQuorumEpoch came to the peers {say(ends)}; the voters are {say(PEERS)}"
+    )
+
+
+Traffic = Callable[[Live, int, int, int], FetchedPartition]
+"""A fetch from the leader of an epoch that is no progress of a voter; the last argument is an id of no voter."""
+
+
+def _as_consumer(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
+    return live.fetch_to_end(CONSUMER, epoch)
+
+
+def _as_observer(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
+    return live.fetch_to_end(ghost, epoch)
+
+
+def _in_a_wrong_epoch(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
+    return live.fetch_as(voter, epoch - 1 if ghost % 2 else epoch + 1, LogEnd(epoch - 1, 1))
+
+
+def _with_another_log(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
+    return live.fetch_as(voter, epoch, LogEnd(epoch - 1, 1 << 30))
+
+
+TRAFFIC: dict[str, Traffic] = {
+    "consumer": _as_consumer,
+    "observer": _as_observer,
+    "wrong-epoch": _in_a_wrong_epoch,
+    "diverging": _with_another_log,
+}
+
+
+def _is_of_its_kind(case: str, answer: FetchedPartition) -> bool:
+    """True if a leader answers this fetch as one of its kind."""
+    if case == "wrong-epoch":
+        return answer.error in (Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH)
+    diverges = answer.diverging_epoch is not None or answer.snapshot_id is not None
+    return answer.error is Error.NONE and diverges is (case == "diverging")
+
+
+@probe("KIP595-LEAD-02", rig=LIVE_RIG, cases=[*TRAFFIC], examples=2, voter=VOTERS, ghost=GHOST)
+def other_fetches_are_no_progress(live: Live, case: str, voter: int, ghost: int) -> Claims:
+    """A leader resigns although consumers, observers, or voters with a wrong epoch or another log go on fetching."""
+    tenures: list[Tenure] = []
+    others: list[FetchedPartition] = []
+
+    def lead_and_resign() -> Settled:
+        tenures.append(tenure := Tenure(live, voter))
+        others[:] = [TRAFFIC[case](live, tenure.epoch, voter, ghost)]
+        return tenure.await_resignation(lambda: others.append(TRAFFIC[case](live, tenure.epoch, voter, ghost)))
+
+    gone = first_in_time(lead_and_resign)
+    yield premise(tenures[-1].is_led, f"a leader that serves a voter: {tenures[-1].served}")
+    yield premise(_is_of_its_kind(case, others[0]), f"a {case} fetch that is answered as such: {others[0]}")
+    yield held_if(gone, tenures[-1].last, detail=f"there were {len(others)} fetches of the kind {case} meanwhile")
+
+
+STAYS = 2 * CHECK_QUORUM
+"""Milliseconds for which a leader must stay: twice the time after which it resigns without fetches."""
+GAP = 0.6 * FETCH_TIMEOUT
+"""The longest time in milliseconds between two signs of a voter that is certainly alive."""
+
+
+class Kept(NamedTuple):
+    """A leader that a voter kept alive, as it described itself at last, and the longest time in milliseconds between two
+    signs of that voter, from before one to after the next."""
+
+    last: QuorumAnswer
+    longest_gap: float
+
+
+def keep_alive(live: Live, sign: Callable[[], object]) -> Kept:
+    """Give the leader a sign of a voter all the time, for as long as it leads and STAYS at most."""
+    looks, gaps, began = [live.describe()], [0.0], live.now()
+    given = began
+
+    def give_and_look() -> bool:
+        nonlocal given
+        before = live.now()
+        sign()
+        gaps.append(live.now() - given)
+        given = before
+        looks.append(live.describe())
+        return has_resigned(looks[-1]) or live.now() - began >= STAYS
+
+    live.answer_while_waiting(give_and_look, live.granting(()), f"{live.name} stays leader", 2 * STAYS / 1000)
+    return Kept(looks[-1], max(gaps))
+
+
+@probe("KIP595-LEAD-02", rig=LIVE_RIG, cases=["one-voter"], examples=2, voter=VOTERS)
+def one_voter_of_two_keeps_the_leader(live: Live, voter: int) -> Claims:
+    """A leader of three stays while one of the other two voters fetches."""
+    epoch = live.lead_by(voter)
+    yield premise(epoch != NOT_LED, "a leader")
+    served: list[FetchedPartition] = []
+    kept = keep_alive(live, lambda: served.append(live.fetch_to_end(voter, epoch)))
+    yield premise(kept.longest_gap < GAP, "a voter that fetched all the time")
+    leads_on = kept.last.error is Error.NONE and kept.last.leader_epoch == epoch and is_served(served[-1])
+    yield held_if(leads_on, kept.last, served[-1], detail=f"after {len(served)} fetches in epoch {epoch}")
+
+
+@probe("KIP595-LEAD-03", rig=LIVE_RIG, cases=["fetch-snapshot"], examples=2, voter=VOTERS, piece=integers(1, 1000))
+def snapshot_download_keeps_the_leader(live: Live, voter: int, piece: int) -> Claims:
+    """A leader of three stays while one of the other two voters only downloads a snapshot."""
+    epoch = live.lead_by(voter)
+    yield premise(epoch != NOT_LED, "a leader")
+    found: list[EpochAndOffset] = []
+
+    def has_snapshot() -> bool:
+        live.fetch_to_end(voter, epoch)
+        named = live.fetch_as(CONSUMER, epoch, LogEnd(0, 1)).snapshot_id
+        found.extend([named] if named is not None else [])
+        return bool(found)
+
+    there = live.answer_while_waiting(has_snapshot, live.granting(()), "a snapshot of the leader", SOON)
+    yield premise(there, f"a snapshot that the leader names: {say(found)}")
+    pieces: list[SnapshotPiece] = []
+
+    def download() -> None:
+        pieces.append(
+            live.client.fetch_snapshot(
+                found[0], current_leader_epoch=epoch, cluster_id=live.cluster_id, replica_id=voter, max_bytes=piece
+            )
+        )
+
+    kept = keep_alive(live, download)
+    yield premise(kept.longest_gap < GAP, "a voter that downloaded all the time")
+    leads_on = kept.last.error is Error.NONE and kept.last.leader_epoch == epoch
+    right = leads_on and pieces[-1].error is pieces[-1].top_level_error is Error.NONE
+    yield held_if(right, kept.last, pieces[-1], detail=f"after {len(pieces)} pieces in epoch {epoch}")
+
+
+REPEATS_WITHIN = FETCH_TIMEOUT + SLACK
+"""Milliseconds within which a leader repeats an unanswered BeginQuorumEpoch: later, the voter would stand for election."""
+AFTERWARDS = 2 * FETCH_TIMEOUT
+"""Milliseconds for which a leader is watched whose voters have all answered and go on fetching."""
+
+
+@probe("KIP595-BEGIN-07", rig=LIVE_RIG, cases=["each-voter", "unanswered", "afterwards"], examples=2, silent=VOTERS,
+       ghost=GHOST)  # fmt: skip
+def new_leader_announces_itself(live: Live, silent: int, ghost: int) -> Claims:
+    """A new leader sends BeginQuorumEpoch to both voters, and again to the one that neither answers nor fetches."""
+    voter = other_peer(silent)
+    epoch = live.lead_by(voter, silent=[silent])
+    yield premise(epoch != NOT_LED, "a leader")
+    observed = live.fetch_to_end(ghost, epoch)
+    yield premise(is_served(observed), f"an observer: {observed}")
+    unanswered = live.granting((), silent=[silent])
+
+    def begins(peer: int, times: int) -> bool:
+        live.fetch_to_end(voter, epoch)
+        return len(live.requests("BeginQuorumEpoch", epoch, peer)) >= times
+
+    both = live.answer_while_waiting(
+        lambda: begins(silent, 1) and begins(voter, 1),
+        unanswered,
+        f"BeginQuorumEpoch of epoch {epoch} at both peers",
+        REPEATS_WITHIN / 1000,
+    )
+    addressed = {one.body.get("voter_id", one.peer) for one in live.requests("BeginQuorumEpoch", epoch)}
+    to_voters = both.require_also(addressed <= set(PEERS))
+    yield held_if(to_voters, case="each-voter", detail=f"it came to {say(sorted(addressed))}, voters are {say(PEERS)}")
+    again = live.answer_while_waiting(
+        lambda: begins(silent, 2),
+        unanswered,
+        f"BeginQuorumEpoch of epoch {epoch} at {silent} again",
+        REPEATS_WITHIN / 1000,
+    )
+    count = len(live.requests("BeginQuorumEpoch", epoch, silent))
+    yield held_if(again, case="unanswered", detail=f"it came to the silent voter {silent} so often: {count}")
+    yield from _sends_little_afterwards(live, epoch)
+
+
+def _sends_little_afterwards(live: Live, epoch: int) -> Claims:
+    """Check that voters that answer and fetch are sent BeginQuorumEpoch no more often than twice in a fetch timeout."""
+    answering = live.granting(())
+
+    def fetches_and_is_over(until: float) -> bool:
+        for peer in PEERS:
+            live.fetch_to_end(peer, epoch)
+        return live.now() >= until
+
+    settled = live.now() + REQUEST_TIMEOUT + AT_ONCE
+    live.answer_while_waiting(lambda: fetches_and_is_over(settled), answering, "both voters answer and fetch", 10.0)
+    began, before = live.now(), len(live.heard)
+    live.answer_while_waiting(
+        lambda: fetches_and_is_over(began + AFTERWARDS), answering, "two more fetch timeouts", 10.0
+    )
+    lasted = live.now() - began
+    later = [one for one in live.heard[before:] if one.api == "BeginQuorumEpoch"]
+    yield premise(live.leads(), f"still the leader of epoch {epoch}")
+    most = max((sum(one.peer == peer for one in later) for peer in PEERS), default=0)
+    allowed = int((lasted + CLOCK) // (FETCH_TIMEOUT / 2)) + 1
+    detail = f"it came up to {most} times to one voter in {lasted:.0f} ms; at most {allowed} are right"
+    yield held_if(most <= allowed, case="afterwards", detail=detail, variant="repeated" if most else "silent")
+
+
+GOES_ON_WITHIN = 2 * ELECTION_TIMEOUT + SLACK
+"""Milliseconds within which a resigned leader is in the next epoch."""
+
+
+@probe("KIP595-LEAD-06", rig=LIVE_RIG, cases=["check-quorum"], examples=2, voter=VOTERS)
+def resigned_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
+    """A leader that resigned for lack of fetches never leads its epoch again, and is in the next one in time: as a
+    candidate up to 3.9, and pre-voting from 4.0."""
+    tenure = Tenure(live, voter)
+    yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
+    gone = tenure.await_resignation()
+    yield premise(gone, "a leader that resigns", promised=("KIP595-LEAD-01", "describe-quorum"))
+    yield from goes_on(live, tenure.epoch, expected)
+
+
+@probe("KIP595-LEAD-06", rig=LIVE_RIG, cases=["restarted"], examples=2, smoke=False, voter=VOTERS)
+def restarted_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
+    """The same of a leader that was killed and started again."""
+    tenure = Tenure(live, voter)
+    yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
+    kill_and_restart(live)
+    yield from goes_on(live, tenure.epoch, expected)
+
+
+def goes_on(live: Live, led: int, expected: str) -> Claims:
+    """Check LEAD-06 for the voter that has resigned as leader of an epoch."""
+    reported: list[LeaderAndEpoch] = []
+    described: list[QuorumAnswer] = []
+
+    def is_in_later_epoch() -> bool:
+        described.append(live.describe())
+        reported.append(live.reported_leader())
+        return reported[-1].leader_epoch > led
+
+    later = live.answer_while_waiting(is_in_later_epoch, live.granting(()), "a later epoch", GOES_ON_WITHIN / 1000)
+    live.answer_while_waiting(lambda: bool(asked_after(live, led)), live.granting(()), "a request for votes", SOON)
+    asked = [(is_pre_vote(one), candidate_epoch(one) - led) for one in asked_after(live, led)[:1]]
+    right = asked == [(expected == "UNATTACHED", 1)] and all(has_resigned(one) for one in described)
+    detail = f"it reported {say(reported[-1])} after leading {led}; pre-vote, and epochs after that: {say(asked)}"
+    yield held_if(later.require_also(right), described[-1], detail=detail)
+
+
+def asked_after(live: Live, led: int) -> list[Received]:
+    """Return the voter's requests for votes in later epochs than one that it led."""
+    return [one for one in live.heard if one.api == "Vote" and candidate_epoch(one) > led]
