@@ -214,9 +214,35 @@ def refused_candidate_waits_and_tries_again(live: Live, ahead: int) -> Claims:
     yield record_only(detail=f"the waits after lost elections: {waits}")
 
 
+ELECTIONS = 3
+"""The elections without a second Vote to a silent voter that show that there is none: on a busy machine some are too short."""
+
+
 @probe("KIP595-ELEC-04", rig=LIVE_RIG, cases=["unanswered", "answered"], examples=2, silent=LEADERS)
 def vote_is_sent_again_to_a_silent_voter(live: Live, silent: int) -> Claims:
     """In one election a candidate sends its Vote again to the voter that did not answer, and not to the one that did."""
+    elections: list[list[Received]] = []
+    while len(elections) < ELECTIONS and not any(_votes_to(silent, votes) > 1 for votes in elections):
+        votes = _votes_of_an_election(live, silent)
+        yield premise(bool(votes), "an election of more than a request timeout, in which a voter refused in time")
+        elections.append(votes)
+    other = other_peer(silent)
+    asked = [_votes_to(silent, votes) for votes in elections]
+    again = [_votes_to(other, votes) for votes in elections]
+    yield held_if(max(asked) > 1, case="unanswered", detail=f"Votes to the silent {silent}, by election: {say(asked)}")
+    yield held_if(
+        max(again) == 1, case="answered", detail=f"Votes to {other}, which refused, by election: {say(again)}"
+    )
+
+
+def _votes_to(peer: int, votes: list[Received]) -> int:
+    return sum(one.peer == peer for one in votes)
+
+
+def _votes_of_an_election(live: Live, silent: int) -> list[Received]:
+    """Return the Votes of an election in which one voter refuses and the other is silent; empty if it ends too early for a
+    second Vote, or if the refusal may have come too late."""
+    live.heard.clear()
     live.stand()
     answers: list[Received] = []
 
@@ -239,18 +265,11 @@ def vote_is_sent_again_to_a_silent_voter(live: Live, silent: int) -> Claims:
         later = live.heard[live.heard.index(first[0]) :] if first else []
         return [one for one in later if one.api == "Vote" and (is_pre_vote(one) or one not in votes())]
 
-    ended = live.answer_while_waiting(lambda: bool(ends()), answer, "an election that ends", SOON)
-    yield premise(ended, "an election that ends without a winner")
-    yield premise(bool(answers) and answers[0] in votes(), "a voter that refused in time")
+    live.answer_while_waiting(lambda: bool(ends()), answer, "an election that ends", SOON)
+    if not ends() or not answers or answers[0] not in votes():
+        return []
     lasted = max([(ends()[0].at - one.at) * 1000 for one in votes() if one.peer == silent], default=0.0)
-    yield premise(lasted >= REQUEST_TIMEOUT + AT_ONCE, "an election that goes on for more than a request timeout")
-    times = {peer: sum(one.peer == peer for one in votes()) for peer in PEERS}
-    detail = f"the silent voter {silent} was asked so often in {lasted:.0f} ms: {times[silent]}"
-    yield held_if(times[silent] > 1, case="unanswered", detail=detail)
-    other = other_peer(silent)
-    yield held_if(
-        times[other] == 1, case="answered", detail=f"the voter {other} that refused was asked {times[other]} times"
-    )
+    return votes() if lasted >= REQUEST_TIMEOUT + AT_ONCE else []
 
 
 SAMPLES = 20
