@@ -5,7 +5,7 @@ from statistics import quantiles
 
 from hypothesis.strategies import integers, lists, sampled_from
 
-from conformance.core.checks import Claims, held_if, premise, probe, record_only
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe, record_only
 from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, judge_waits, measure_waits
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.frozen import (
@@ -106,7 +106,8 @@ class Following:
         return RequestWait(lasted, following - self.served, late)
 
 
-@probe("KIP595-ELEC-01", rig=LIVE_RIG, cases=["silent-leader"], examples=2, leader=LEADERS, fetches=integers(1, 9))
+@probe("KIP595-ELEC-01", "KIP595-ELEC-01-L", rig=LIVE_RIG, cases=["silent-leader"], examples=2, leader=LEADERS,
+       fetches=integers(1, 9))  # fmt: skip
 def silent_leader_is_given_up_after_the_fetch_timeout(live: Live, expected: str, leader: int, fetches: int) -> Claims:
     """A follower asks for votes one fetch timeout after its leader last served it: by a Vote in the next epoch up to 3.9, by
     a pre-vote in its own epoch from 4.0."""
@@ -129,6 +130,7 @@ def silent_leader_is_given_up_after_the_fetch_timeout(live: Live, expected: str,
     right = {(True, 0)} if expected == "PRE_VOTE" else {(False, 1)}
     detail = f"; pre-vote, and epochs after the leader's: {say(asked)}"
     yield from judge_waits(waits, due, right={*asked} <= right, detail=detail)
+    yield kept_if("KIP595-ELEC-01-L", {*asked} == {(True, 0)})
 
 
 @probe("KIP595-ELEC-01", rig=LIVE_RIG, cases=["lost-request"], examples=2, leader=LEADERS,

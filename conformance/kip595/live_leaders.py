@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.waiting import Settled
 from conformance.rigs.quorum.bounds import AT_ONCE
 from conformance.rigs.quorum.candidates import other_peer
@@ -300,7 +300,7 @@ GOES_ON_WITHIN = 2 * ELECTION_TIMEOUT + SLACK
 """Milliseconds within which a resigned leader is in the next epoch."""
 
 
-@probe("KIP595-LEAD-06", rig=LIVE_RIG, cases=["check-quorum"], examples=2, voter=VOTERS)
+@probe("KIP595-LEAD-06", "KIP595-LEAD-06-L", rig=LIVE_RIG, cases=["check-quorum"], examples=2, voter=VOTERS)
 def resigned_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
     """A leader that resigned for lack of fetches never leads its epoch again, and is in the next one in time: as a
     candidate up to 3.9, and pre-voting from 4.0."""
@@ -311,7 +311,9 @@ def resigned_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
     yield from goes_on(live, tenure.epoch, expected)
 
 
-@probe("KIP595-LEAD-06", rig=LIVE_RIG, cases=["restarted"], examples=2, smoke=False, voter=VOTERS)
+@probe(
+    "KIP595-LEAD-06", "KIP595-LEAD-06-L", rig=LIVE_RIG, cases=["restarted"], examples=2, smoke=False, voter=VOTERS
+)  # fmt: skip
 def restarted_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
     """The same of a leader that was killed and started again."""
     tenure = Tenure(live, voter)
@@ -336,6 +338,7 @@ def goes_on(live: Live, led: int, expected: str) -> Claims:
     right = asked == [(expected == "UNATTACHED", 1)] and all(has_resigned(one) for one in described)
     detail = f"it reported {say(reported[-1])} after leading {led}; pre-vote, and epochs after that: {say(asked)}"
     yield held_if(later.require_also(right), described[-1], detail=detail)
+    yield kept_if("KIP595-LEAD-06-L", later.require_also(asked == [(True, 1)]), described[-1])
 
 
 def asked_after(live: Live, led: int) -> list[Received]:

@@ -213,9 +213,11 @@ def test_containers_kept_on_the_engine_are_shown(kit: Kit, capsys: pytest.Captur
 
 
 def baseline(path: Path, *labels: str) -> Path:
-    cells = [{"requirement": OTHER, "kafka_version": label, "verdict": "violated"} for label in labels]
+    columns = ["3.8.1", "4.3.1"]
+    verdicts = {label: "violated" if label in labels else "satisfied" for label in columns}
+    cells = [{"requirement": OTHER, "kafka_version": label, "verdict": verdict} for label, verdict in verdicts.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"kafka_versions": ["3.8.1", "4.3.1"], "cells": cells}))
+    path.write_text(json.dumps({"kafka_versions": columns, "cells": cells}))
     return path
 
 

@@ -163,6 +163,7 @@ READERS = {
     "core/evaluate.py": "asks the catalogue for the expectation",
     "core/topologies.py": "switches the preview of the consumer protocol on",
     "judging/intake.py": "orders columns",
+    "judging/news.py": "asks which known deviations are of a column's release",
     "judging/patch_releases.py": "compares a patch with the one before it",
     "judging/pooling.py": "names cells",
     "judging/stored_examples.py": "finds the column of a history",

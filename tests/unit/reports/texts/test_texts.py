@@ -127,7 +127,7 @@ def test_a_comment_holds_a_matrix_of_many_columns_in_which_everything_differs() 
     assert 30_000 < len(text) <= COMMENT
     assert "More rows than a comment can hold" in text
     assert text.endswith("</details>\n")
-    assert len(summary(found)) < 20_000
+    assert len(summary(found)) < 22_000
 
 
 def test_changes_since_a_baseline_are_told_by_row(twelve: Matrix) -> None:
@@ -324,7 +324,7 @@ def test_the_terminal_stays_short_where_nothing_is_well() -> None:
         "checks": [checks("4.3.1", row) for row in everything],
     }
     lines = _shown(matrix(Pooled(**pooled), "4.3.1"))
-    assert len(lines) < 40
+    assert len(lines) < 50
     (more,) = [line for line in lines if "more inconclusive, on the page" in line]
     assert int(more.split()[1]) > 100
 
