@@ -325,6 +325,12 @@ _REQUESTS: dict[str, Callable[[Plain], str]] = {
     **transactions_in_words.REQUESTS,
 }
 
+
+def _fate(value: Plain) -> str:
+    end = value.get("end")
+    return f"ended with exit code {end['exit_code']}; history.jsonl has its last log lines" if end else "runs"
+
+
 _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "fetch": _fetch,
     "produce": lambda v: f"appended at {v['base_offset']}" if v["base_offset"] >= 0 else "no answer asked for",
@@ -332,6 +338,7 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "offset_for_leader_epoch": lambda v: f"epoch {v['leader_epoch']} ends at {v['end_offset']}",
     "delete_records": lambda v: f"log start {v['low_watermark']}",
     "describe_quorum": _quorum,
+    "fate": _fate,
     "read_file": lambda v: _file(v["content"]),
     "reception": lambda v: "something" if v["answered"] else "by closing the connection",
     "registrations": lambda v: f"{sum(len(one['registrations']) for one in v['partitions'])} registrations",

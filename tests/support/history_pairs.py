@@ -8,7 +8,7 @@ from uuid import UUID
 from history.effects import Effects
 from history.readings import Word
 from protocol.codes import Error
-from tests.support import metadata_log_pairs, quorum_writes
+from tests.support import gauge_pairs, metadata_log_pairs, quorum_writes
 from tests.support.descriptions import DescriptionHistory
 from tests.support.histories import LogHistory, Producer, stamped
 from tests.support.producers import ProducerHistory, written
@@ -291,6 +291,7 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "observers_take_no_part": lambda: (described_voter(1), described_voter(104)),
     "leader_describes_itself_among_the_voters": lambda: (described_ends(8), described_ends(9)),
     "described_epochs_are_in_order": member_ahead,
+    **gauge_pairs.PAIRS,
     **metadata_log_pairs.PAIRS,
     **quorum_writes.PAIRS,
 }

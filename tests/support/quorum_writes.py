@@ -47,7 +47,10 @@ class WrittenHistory(QuorumHistory):
 
     def shows(self, broker: int, **topics: int) -> Self:
         """Answer Metadata with topics and their ids, 0 for no such topic."""
-        there = {"error_code": 0, "partitions": [{}]}
+        there = {
+            "error_code": 0,
+            "partitions": [{"leader_id": 1, "leader_epoch": 0, "isr_nodes": [1], "replica_nodes": [1]}],
+        }
         gone = {"error_code": 3, "partitions": []}
         found = [
             {"name": name, "topic_id": str(UUID(int=id)), **(there if id else gone)} for name, id in topics.items()

@@ -13,6 +13,7 @@ from conformance.judging.quorum.gauges import (
     one_node_shows_leader_in_an_epoch,
     replicas_high_watermark_is_bounded,
 )
+from tests.support.gauge_pairs import begun
 from tests.support.quorum import QuorumHistory
 
 JUDGES = [
@@ -30,10 +31,6 @@ def judged(history: QuorumHistory) -> set[tuple[str, str, str]]:
 
 def violated(history: QuorumHistory) -> set[tuple[str, str]]:
     return {(row, case) for row, case, result in judged(history) if result == "violated"}
-
-
-def begun() -> QuorumHistory:
-    return QuorumHistory().gauges(1, "observer").applied(1, 8)
 
 
 BAD: dict[str, tuple[Callable[[QuorumHistory], QuorumHistory], set[tuple[str, str]]]] = {
