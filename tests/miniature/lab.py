@@ -22,7 +22,7 @@ class MiniLab(FakeLab):
 
     def __init__(self, out: Path, run: Run, bugs: tuple[str, ...], profile: Profile = "quick") -> None:
         super().__init__(out, run, [], profile)
-        self.images = {COLUMN.label: next(iter(self.images.values()))}
+        self.images |= {COLUMN.label: next(iter(self.images.values()))}
         self._bugs = bugs
         self._miniatures: dict[str, ExampleOnMiniature] = {}
 
