@@ -10,7 +10,7 @@ from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.faults.base.injector import Unhealed
+from fixtures.faults.base.injector import Unhealthy
 from fixtures.faults.kinds.disk import WipeDisk
 from protocol.words import say
 
@@ -54,7 +54,7 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     faults.inject(replaced)
     try:
         faults.heal(replaced)
-    except Unhealed:
+    except Unhealthy:
         """The broker runs. Whether its partitions have a leader is what the check observes."""
     led = lone.bench.wait.comes_true(lone.are_led, "a leader of each partition", WITHIN)
     for one in lone.partitions:

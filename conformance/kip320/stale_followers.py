@@ -16,7 +16,7 @@ from conformance.rigs.log.replica_log import reads_nothing
 from conformance.rigs.log.rotation import prefer_leader
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.base.injector import Unhealed
+from fixtures.faults.base.injector import Unhealthy
 from fixtures.faults.kinds.zombies import CutOffFromControllers
 from fixtures.wire import NodeClient
 from history.due import START_TIMEOUT
@@ -151,7 +151,7 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
     """Check REPL-01: once the link is restored, the follower recovers without further action."""
     try:
         faults.heal(fault)
-    except Unhealed:
+    except Unhealthy:
         """The firewall rules are gone; whether the replica returns is what the check observes."""
 
     def is_listed() -> bool:

@@ -6,7 +6,14 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, excuse, held_if, kept_if
 from conformance.judging.excuses import STARVED
-from conformance.rigs.quorum.disturbed import CALM, FETCH_TIMEOUT, DisturbedQuorum, quorum_scenario, settles
+from conformance.rigs.quorum.disturbed import (
+    CALM,
+    FETCH_TIMEOUT,
+    DisturbedQuorum,
+    held_at_rest,
+    quorum_scenario,
+    settles,
+)
 from fixtures.faults.kinds.network import Drop, Reject
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
 from history.due import is_starved
@@ -86,5 +93,6 @@ def nothing_changes(disturbed: DisturbedQuorum, expected: str, led: LeaderAndEpo
         yield excuse(STARVED, row="KIP595-ELEC-07", case="follower")
         return
     same = now == led
-    yield held_if(not lost and (same or expected != "NO_GROWTH"), row="KIP595-ELEC-07", case="follower", detail=detail)
+    held = held_at_rest(disturbed, not lost) if same or expected != "NO_GROWTH" else False
+    yield held_if(held, row="KIP595-ELEC-07", case="follower", detail=detail)
     yield kept_if("KIP595-ELEC-07-L", same, case="follower", detail=detail)

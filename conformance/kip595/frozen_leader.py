@@ -216,21 +216,22 @@ def leader_that_shuts_down_answers_delayed_fetches(voter: Expendable) -> Claims:
     client, delayed = delay_fetch(voter, epoch)
     voter.give_up()
     voter.bench.processes.terminate(voter.name)
-    yield from judge_release(voter, client, delayed, SHUT_DOWN_AFTER)
+    yield from judge_release(voter, client, delayed, SHUT_DOWN_AFTER, ends=True)
 
 
-def judge_release(frozen: Frozen, client: NodeClient, delayed: PendingRequest, within: float = SOON_AFTER) -> Claims:
-    """Judge the answer to a fetch that was delayed at a leader which leads no more; its connection may end instead."""
-    began, answer = frozen.bench.now().seconds, None
+def judge_release(
+    frozen: Frozen, client: NodeClient, delayed: PendingRequest, within: float = SOON_AFTER, *, ends: bool = False
+) -> Claims:
+    """Judge the answer to a fetch that was delayed at a leader which leads no more. Its connection may end instead
+    if the process of the leader ends, too."""
+    began = frozen.bench.now().seconds
     try:
         answer = client.parked_fetch(delayed, within=within)
     except ConnectionClosed:
-        yield held_if(True, detail="its connection ended", variant="connection ended")
+        yield held_if(ends, detail="its connection ended", variant="connection ended")
         return
     except Unanswered:
-        pass
-    took = frozen.bench.now().seconds - began
-    if answer is None:
+        took = frozen.bench.now().seconds - began
         late = frozen.bench.wait.end_of_wait(False, within)
         yield held_if(late, detail=f"not answered after {took:.1f} s, with a MaxWaitMs of {DELAY}")
         return

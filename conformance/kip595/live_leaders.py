@@ -19,7 +19,7 @@ from conformance.rigs.quorum.live import (
     NOT_LED,
     SLACK,
     Live,
-    first_in_time,
+    first_on_time,
     is_pre_vote,
 )
 from conformance.rigs.quorum.quorum import GHOSTS
@@ -85,7 +85,7 @@ def leader_without_fetches_resigns(live: Live, voter: int, fetches: int) -> Clai
         tenures.append(Tenure(live, voter, fetches))
         return tenures[-1].await_resignation()
 
-    gone, tenure = first_in_time(lead_and_resign), tenures[-1]
+    gone, tenure = first_on_time(lead_and_resign), tenures[-1]
     yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
     yield held_if(gone, tenure.last, case="describe-quorum")
     refused = live.fetch_as(other_peer(voter), tenure.epoch, LogEnd(tenure.epoch - 1, 0))
@@ -150,7 +150,7 @@ def other_fetches_are_no_progress(live: Live, case: str, voter: int, ghost: int)
         others[:] = [TRAFFIC[case](live, tenure.epoch, voter, ghost)]
         return tenure.await_resignation(lambda: others.append(TRAFFIC[case](live, tenure.epoch, voter, ghost)))
 
-    gone = first_in_time(lead_and_resign)
+    gone = first_on_time(lead_and_resign)
     yield premise(tenures[-1].is_led, f"a leader that serves a voter: {tenures[-1].served}")
     yield premise(_is_of_its_kind(case, others[0]), f"a {case} fetch that is answered as such: {others[0]}")
     yield held_if(gone, tenures[-1].last, detail=f"there were {len(others)} fetches of the kind {case} meanwhile")

@@ -16,7 +16,7 @@ from conformance.rigs.quorum.live import (
     SLACK,
     LiveOfFive,
     React,
-    first_in_time,
+    first_on_time,
 )
 from conformance.rigs.quorum.voter_restarts import await_answer
 from history.readings import Received
@@ -107,7 +107,7 @@ def leader_without_fetches_names_successors(live: LiveOfFive, order: list[int]) 
         epochs.append(lead_with_followers(live, order))
         return await_ends(live, epochs[-1], live.granting(()), dict.fromkeys(order, 1), TOLD_WITHIN)
 
-    sent_to_all, epoch = first_in_time(lead_and_resign), epochs[-1]
+    sent_to_all, epoch = first_on_time(lead_and_resign), epochs[-1]
     yield premise(epoch != NOT_LED, "a leader with followers at different offsets")
     right = names_successors(live, epoch, order)
     yield held_if(sent_to_all.require_also(right), detail=ends_in_words(live, epoch, order))

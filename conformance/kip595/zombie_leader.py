@@ -1,6 +1,6 @@
 """A leader that is cut off from the other voters while brokers and clients still reach it (KIP595-SC-01)."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from conformance.rigs.quorum.disturbed import (
     DisturbedQuorum,
     all_run,
     described_by_leader,
+    held_at_rest,
     quorum_scenario,
     settles,
 )
@@ -56,8 +57,8 @@ def zombie_acknowledges_nothing(disturbed: DisturbedQuorum, verdict: Literal["dr
     yield all_run(disturbed)
     yield from yields_on_contact(disturbed, zombie, before)
     yield from settles(disturbed)
-    yield from none_was_acknowledged_in_vain(seen, disturbed.shown, disturbed.writer.deleted)
-    yield from all_or_nothing([*seen.direct, *seen.through], disturbed.shown)
+    yield from none_was_acknowledged_in_vain(disturbed, seen)
+    yield from all_or_nothing(disturbed, [*seen.direct, *seen.through])
 
 
 def watch(disturbed: DisturbedQuorum, zombie: str) -> Seen:
@@ -81,16 +82,22 @@ def _grows(disturbed: DisturbedQuorum, zombie: str, looks: list[QuorumAnswer]) -
 
 
 def nothing_is_committed(seen: Seen, before: LeaderAndEpoch) -> Iterator[Claim]:
-    """Check HW-05: no write to the zombie is acknowledged, and its high watermark stays while its log grows."""
+    """Check HW-05: no write that the zombie took is acknowledged, and its high watermark stays while its log grows. A write that
+    it refused, since it led no more, says nothing."""
     led = [one for one in seen.looks if one.error is Error.NONE and one.leader_epoch == before.leader_epoch]
     ends = [own_end(before.leader_id, one) for one in led]
     if led and ends[-1] > ends[0]:
         detail = f"its log grew from {ends[0]} to {ends[-1]}"
         stays = led[-1].high_watermark == led[0].high_watermark
         yield held_if(stays, led[0], led[-1], row="KIP595-HW-05", case="hw-frozen", detail=detail)
-    for one in seen.direct:
+    for one in taken(seen.direct):
         held = one.outcome != "acknowledged"
         yield held_if(held, *_answers(one), row="KIP595-HW-05", case="not-acked", detail=f"{one.node} answered")
+
+
+def taken(writes: Sequence[Write]) -> list[Write]:
+    """Return the writes that a node acknowledged, or may have begun to carry out."""
+    return [one for one in writes if one.outcome != "refused"]
 
 
 def _answers(write: Write) -> Sequence[object]:
@@ -115,15 +122,16 @@ def yields_on_contact(disturbed: DisturbedQuorum, zombie: str, before: LeaderAnd
     yield held_if(in_time, row="KIP595-LEAD-05", case="heal", detail=detail)
 
 
-def none_was_acknowledged_in_vain(seen: Seen, shown: Shown, deleted: Collection[str]) -> Iterator[Claim]:
+def none_was_acknowledged_in_vain(disturbed: DisturbedQuorum, seen: Seen) -> Iterator[Claim]:
     """Check LEAD-04: what a node acknowledged, or a broker showed, is there in the end, under the same id, unless its deletion
-    was requested."""
-    for case, writes in (("direct", seen.direct), ("through-broker", seen.through)):
-        kept = [one for one in writes if one.outcome == "acknowledged" and one.topic not in deleted]
-        lost = [one.topic for one in kept if not _is_everywhere(one, shown)]
-        ghosts = _ghosts(seen, shown) if case == "through-broker" else []
+    was requested. Where the zombie took no write, there was nothing to acknowledge."""
+    for case, writes in (("direct", seen.direct), ("through-broker", seen.through)) if taken(seen.direct) else ():
+        kept = [one for one in writes if one.outcome == "acknowledged" and one.topic not in disturbed.writer.deleted]
+        lost = [one.topic for one in kept if not _is_everywhere(one, disturbed.shown)]
+        ghosts = _ghosts(seen, disturbed.shown) if case == "through-broker" else []
         detail = f"acknowledged and not there in the end: {say(lost)}; shown by brokers only for a while: {say(ghosts)}"
-        yield held_if(not lost and not ghosts, row="KIP595-LEAD-04", case=case, detail=detail)
+        held = held_at_rest(disturbed, not lost and not ghosts)
+        yield held_if(held, row="KIP595-LEAD-04", case=case, detail=detail)
 
 
 def _is_everywhere(write: Write, shown: Shown) -> bool:
@@ -142,11 +150,13 @@ def _ghosts(seen: Seen, shown: Shown) -> list[str]:
     return sorted(name for name, _ in once - last if name in direct)
 
 
-def all_or_nothing(writes: Sequence[Write], shown: Shown) -> Iterator[Claim]:
+def all_or_nothing(disturbed: DisturbedQuorum, writes: Sequence[Write]) -> Iterator[Claim]:
     """Check LOG-05: a write of unknown outcome is on all brokers in the end, or on none."""
+    shown = disturbed.shown
     for one in writes:
         if one.outcome == "unknown":
             found = {topics.get(one.topic, NOWHERE) for topics in shown.values()}
             by = sorted(name for name, topics in shown.items() if one.topic in topics)
             detail = f"{one.topic}, written to {one.node}, is known to {say(by)} of {say(sorted(shown))}"
-            yield held_if(len(found) == 1, row="KIP595-LOG-05", case="unacked", detail=detail)
+            held = held_at_rest(disturbed, len(found) == 1)
+            yield held_if(held, row="KIP595-LOG-05", case="unacked", detail=detail)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
 from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim, PremiseClaim
 from conformance.core.waiting import Settled
 from conformance.rigs.quorum.disturbed import DisturbedQuorum
+from conformance.rigs.quorum.writer import Outcome, Write
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 
@@ -31,11 +32,16 @@ class Waits:
 
 
 class FakeWriter:
-    def __init__(self, kept: Sequence[str]) -> None:
+    def __init__(self, kept: Sequence[str], deleted: Collection[str], outcome: Outcome) -> None:
         self._kept = [*kept]
+        self._outcome = outcome
+        self.deleted = {*deleted}
 
     def kept_topics(self) -> list[str]:
         return self._kept
+
+    def create(self, node: str) -> Write:
+        return Write("a", node, self._outcome, 1.0)
 
 
 class FakeDisturbed:
@@ -53,11 +59,14 @@ class FakeDisturbed:
         late: float = 0.0,
         kept: Sequence[str] = (),
         shown: Mapping[str, Mapping[str, UUID | None]] | None = None,
+        deleted: Collection[str] = (),
+        writes: Outcome = "acknowledged",
     ) -> None:
         self.wait = Waits(late)
         self.led = led
         self.shown = shown or {}
-        self.writer = FakeWriter(kept)
+        self.same = Settled(TRIES, len(set(map(str, self.shown.values()))) <= 1, 30.0, late)
+        self.writer = FakeWriter(kept, deleted, writes)
         self._known = known or dict.fromkeys(CONTROLLERS, led)
         self._described = described
         self._seconds = 0.0
@@ -78,6 +87,9 @@ class FakeDisturbed:
 
     def known_by(self, names: Iterable[str]) -> dict[str, LeaderAndEpoch]:
         return {name: self._known[name] for name in names if name in self._known}
+
+    def leader_if_agreed(self, names: Sequence[str]) -> LeaderAndEpoch | None:
+        return DisturbedQuorum.leader_if_agreed(as_disturbed(self), names)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], Any]) -> dict[str, Any]:
         return {name: ask(name) for name in names}

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.core.bench import Bench
 from conformance.core.checks import Body, Check, Claims, PremiseClaim, Rig, excuse, held_if, premise, scenario
 from conformance.core.topologies import CONTROLLERS
+from conformance.core.waiting import Settled
 from conformance.judging.excuses import STARVED
 from conformance.judging.timeline import AT_REST
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
@@ -16,7 +17,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from conformance.rigs.quorum.writer import MetadataWriter, Shown, Write
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.base.injector import Injected, Unhealed
+from fixtures.faults.base.injector import Injected, Unhealthy
 from fixtures.views.quorum import leader_known_to
 from history.due import START_TIMEOUT, is_starved
 from protocol.codes import Error
@@ -51,6 +52,8 @@ class DisturbedQuorum:
         self.faults = bench.faults(data.topic, data.partition)
         self.shown: Shown = {}
         """The topics that brokers show once the quorum is at rest."""
+        self.same = Settled(0, False)
+        """Whether all brokers came to show the same topics."""
 
     @property
     def controllers(self) -> list[str]:
@@ -83,10 +86,11 @@ class DisturbedQuorum:
 
     def leader_if_agreed(self, names: Sequence[str]) -> LeaderAndEpoch | None:
         """Return the leader that all these controllers name, if it is one of them; None if they do not agree."""
-        found = {*self.known_by(names).values()}
+        known = self.known_by(names)
+        found = {*known.values()}
         ids = {self.bench.id_of(name) for name in names}
-        agreed = len(found) == 1 and next(iter(found)).leader_id in ids
-        return found.pop() if agreed and len(self.known_by(names)) == len(names) else None
+        agreed = len(found) == 1 and len(known) == len(names)
+        return next((one for one in found if one.leader_id in ids), None) if agreed else None
 
     @contextmanager
     def standing(self, fault: Fault) -> Iterator[Injected]:
@@ -103,8 +107,8 @@ class DisturbedQuorum:
     def heal(self, fault: Fault) -> None:
         try:
             self.faults.heal(fault)
-        except Unhealed:
-            """The rules are gone; whether the quorum settles is what `settles` observes."""
+        except Unhealthy:
+            """The fault is gone; whether the quorum settles is what `settles` observes."""
 
     def rounds(self, seconds: float) -> Iterator[int]:
         """Yield the numbers of rounds of `ROUND` seconds each, or longer ones if a round takes longer, for some seconds."""
@@ -229,7 +233,13 @@ def brokers_agree(disturbed: DisturbedQuorum) -> None:
         first, *others = disturbed.shown.values()
         return len(others) == len(disturbed.brokers) - 1 and all(one == first for one in others)
 
-    disturbed.bench.wait.comes_true(same, "the same topics at all brokers", SETTLES_WITHIN)
+    disturbed.same = disturbed.bench.wait.comes_true(same, "the same topics at all brokers", SETTLES_WITHIN)
+
+
+def held_at_rest(disturbed: DisturbedQuorum, held: bool) -> bool | Settled:
+    """Return whether something held of what brokers showed at rest. It is not known that it did not hold if they showed different
+    topics, and the kit was too late to see them agree."""
+    return held if disturbed.same.outcome else held or disturbed.same
 
 
 def stays_calm(disturbed: DisturbedQuorum, led: LeaderAndEpoch, since: float) -> Claims:

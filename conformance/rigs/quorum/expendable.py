@@ -95,9 +95,9 @@ class Expendable(Frozen):
         return self.bench.wait.comes_true(is_decided, f"{self.name} starting, or refusing to", START_TIMEOUT)
 
     def has_refused(self) -> bool:
-        """True if the process that was started last has ended with an error."""
+        """True if the process that was started last has ended with an error. The engine's kill for lack of memory is none."""
         end = self.fate()
-        return end is not None and end.exit_code != 0
+        return end is not None and end.exit_code != 0 and not end.out_of_memory
 
 
 def prepare_expendable(bench: Bench) -> FrozenData:

@@ -43,7 +43,7 @@ TRIES = 3
 NOT_LED = -1
 """The epoch of a voter that did not become leader."""
 ATTEMPTS = 2
-"""The most times that a step is awaited that does not come in time."""
+"""The most times that a step is awaited while the kit wakes too late."""
 OFTEN = 0.05
 """The longest time in seconds between two looks at the voter."""
 
@@ -160,12 +160,11 @@ class Live(Frozen):
         return self.fetch_as(voter, epoch, LogEnd(epoch, own_end(self.id, self.describe())))
 
 
-def first_in_time(attempt: Callable[[], Settled]) -> Settled:
-    """Return the end of the first of a few attempts that came true in time, else that of the last: a busy machine makes a
-    wait longer, never shorter."""
+def first_on_time(attempt: Callable[[], Settled]) -> Settled:
+    """Return the end of the first of a few attempts in which the kit was on time, else that of the last."""
     for _ in range(ATTEMPTS):
         settled = attempt()
-        if settled.outcome:
+        if settled.outcome is not None:
             break
     return settled
 

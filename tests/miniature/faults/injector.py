@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.core.faulting import Faults
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
-from fixtures.faults.base.injector import Injected, Unhealed, Unwitnessed
+from fixtures.faults.base.injector import Injected, Unhealed, Unhealthy, Unwitnessed
 from fixtures.faults.base.together import clash
 from fixtures.faults.kinds import (
     batches,
@@ -180,7 +180,7 @@ class MiniInjector:
             due: Due = (
                 "leader" if any(one.leader < 0 for one in self.cluster.controller.partitions.values()) else "node"
             )
-            raise Unhealed(text) from Overdue(text, due=due, within=HEAL_ROUNDS * ROUND_MS / 1000)
+            raise Unhealthy(text) from Overdue(text, due=due, within=HEAL_ROUNDS * ROUND_MS / 1000)
         record(log, effect, "heal", {"rounds": self.cluster.round - began})
         return injected
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
-from conformance.rigs.quorum.disturbed import all_run, controllers_catch_up, stays_calm
+from conformance.rigs.quorum.disturbed import accepts_a_write, all_run, controllers_catch_up, settles, stays_calm
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -50,3 +52,15 @@ def test_a_controller_that_does_not_run_ends_the_example() -> None:
     assert results([all_run(as_disturbed(FakeDisturbed()))]) == []
     fake = FakeDisturbed(known={"controller-101": LED})
     assert results([all_run(as_disturbed(fake))]) == [("unmet", "all controllers running")]
+
+
+def test_a_write_is_acknowledged_in_time() -> None:
+    for outcome, result in (("acknowledged", "held"), ("refused", "violated"), ("unknown", "violated")):
+        fake = FakeDisturbed(writes=outcome)  # type: ignore[arg-type]  # one of the three
+        assert results(accepts_a_write(as_disturbed(fake), "KIP595-LIVE-02", "write")) == [("write", result)]
+
+
+def test_controllers_that_never_name_one_leader_end_the_example() -> None:
+    apart = {"controller-101": LED, "controller-102": LATER, "controller-103": LATER}
+    found = results(islice(settles(as_disturbed(FakeDisturbed(known=apart))), 3))
+    assert found == [("agreement", "violated"), ("unmet", "all controllers naming one leader")]
