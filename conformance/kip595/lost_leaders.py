@@ -1,7 +1,7 @@
 """Leaders of the quorum that are lost one after the other: killed, frozen and cut off (KIP595-SC-08)."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Literal
 
@@ -9,11 +9,11 @@ from hypothesis.strategies import permutations
 
 from conformance.core.checks import Claim, Claims, held_if, premise
 from conformance.rigs.quorum.disturbed import SETTLES_WITHIN, DisturbedQuorum, all_run, quorum_scenario, settles
-from conformance.rigs.quorum.successors import leader_besides
+from conformance.rigs.quorum.successors import successor_leads
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
 from protocol.codes import Error
 from protocol.log import CONSUMER, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
-from protocol.quorum import METADATA, QuorumAnswer
+from protocol.quorum import METADATA
 from protocol.words import say
 
 How = Literal["killed", "paused", "cut"]
@@ -30,7 +30,9 @@ def leaders_are_lost_in_turn(disturbed: DisturbedQuorum, ways: Sequence[How]) ->
         disturbed.write_for(WRITES_FOR)
         leader = disturbed.bench.name_of(disturbed.quorum.agreed_leader().leader_id)
         with take_away(disturbed, leader, how):
-            yield from others_elect_a_leader(disturbed, leader, how)
+            yield from successor_leads(
+                disturbed.bench, leader, row="KIP595-ELEC-05", case=how, within=SETTLES_WITHIN
+            )  # fmt: skip
             yield from voters_refer_to(disturbed, leader)
             disturbed.write_for(WRITES_FOR)
         yield all_run(disturbed)
@@ -43,37 +45,11 @@ def all_agree(disturbed: DisturbedQuorum) -> bool:
     return disturbed.leader_if_agreed(disturbed.controllers) is not None
 
 
-@contextmanager
-def take_away(disturbed: DisturbedQuorum, leader: str, how: How) -> Iterator[None]:
-    """Take the leader away within the block."""
-    processes = disturbed.bench.processes
+def take_away(disturbed: DisturbedQuorum, leader: str, how: How) -> AbstractContextManager[object]:
+    """Take the leader away within a block."""
     if how == "cut":
-        with disturbed.standing(IsolatedControllerLeader()):
-            yield
-    elif how == "killed":
-        with processes.down(leader, role="active controller"):
-            yield
-    else:
-        processes.pause(leader, role="active controller")
-        try:
-            yield
-        finally:
-            processes.resume(leader)
-
-
-def others_elect_a_leader(disturbed: DisturbedQuorum, gone: str, how: How) -> Claims:
-    """Check ELEC-05: another controller leads with a known high watermark in time."""
-    found = list[QuorumAnswer]()
-
-    def leads() -> bool:
-        answer = leader_besides(disturbed.bench, gone)
-        found.extend([answer] if answer is not None else [])
-        return bool(found)
-
-    what = f"a successor of {gone} with a high watermark"
-    in_time = disturbed.bench.wait.comes_true(leads, what, SETTLES_WITHIN)
-    yield held_if(in_time, *found, row="KIP595-ELEC-05", case=how, detail="" if found else f"not {what}")
-    yield premise(in_time, what)
+        return disturbed.standing(IsolatedControllerLeader())
+    return disturbed.away(leader, "active controller", frozen=how == "paused")
 
 
 def voters_refer_to(disturbed: DisturbedQuorum, gone: str) -> Claims:

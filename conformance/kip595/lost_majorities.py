@@ -1,12 +1,12 @@
 """A minority of the controllers, a majority and all of them are down or frozen under a writer (KIP595-SC-10, KIP595-SC-13)."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Literal, NamedTuple
 
 from hypothesis.strategies import integers, permutations
 
-from conformance.core.checks import Claim, Claims, excuse, held_if, premise
+from conformance.core.checks import Claims, excuse, held_if
 from conformance.judging.excuses import STARVED
 from conformance.rigs.quorum.disturbed import (
     FETCH_TIMEOUT,
@@ -18,10 +18,9 @@ from conformance.rigs.quorum.disturbed import (
     quorum_scenario,
     settles,
 )
-from conformance.rigs.quorum.successors import leader_besides
+from conformance.rigs.quorum.successors import successor_leads
 from conformance.rigs.quorum.writer import WAITS, Write
 from history.due import is_starved
-from protocol.quorum import QuorumAnswer
 from protocol.words import say
 
 How = Literal["paused", "down"]
@@ -54,31 +53,16 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     calm = [one.seconds for one in disturbed.write_for(MISSED_FOR / 2)]
     ways: tuple[How, ...] = ("paused", "down")
     for how in ways:
-        with take_follower_away(disturbed, how, follower):
+        with disturbed.away(follower, "voter", frozen=how == "paused"):
             found = progress(disturbed)
         yield from goes_on(disturbed, found, max(calm), how)
         yield all_run(disturbed)
     disturbed.writer.waits = WAITS
     with ExitStack() as frozen:
         for name in disturbed.others(leader):
-            frozen.enter_context(take_follower_away(disturbed, "paused", name))
+            frozen.enter_context(disturbed.away(name, "voter", frozen=True))
         writes_to_the_leader(disturbed, leader)
     yield from settles(disturbed)
-
-
-@contextmanager
-def take_follower_away(disturbed: DisturbedQuorum, how: How, name: str) -> Iterator[None]:
-    """Freeze or kill the controller within the block."""
-    processes = disturbed.bench.processes
-    if how == "down":
-        with processes.down(name, role="voter"):
-            yield
-        return
-    processes.pause(name, role="voter")
-    try:
-        yield
-    finally:
-        processes.resume(name)
 
 
 def progress(disturbed: DisturbedQuorum) -> Progress:
@@ -117,20 +101,5 @@ def all_controllers_are_killed(disturbed: DisturbedQuorum, order: Sequence[int])
     disturbed.bench.processes.crash(*disturbed.controllers)
     for place in order:
         disturbed.bench.processes.start(disturbed.controllers[place])
-    yield from one_leads(disturbed)
+    yield from successor_leads(disturbed.bench, "", row="KIP595-LIVE-10", case="killed", within=2 * SETTLES_WITHIN)
     yield from settles(disturbed)
-
-
-def one_leads(disturbed: DisturbedQuorum) -> Iterator[Claim]:
-    """Check LIVE-10: a controller leads with a known high watermark within twice the bound."""
-    found = list[QuorumAnswer]()
-
-    def leads() -> bool:
-        answer = leader_besides(disturbed.bench, "")
-        found.extend([answer] if answer is not None else [])
-        return bool(found)
-
-    what = "a leader with a high watermark"
-    in_time = disturbed.bench.wait.comes_true(leads, what, 2 * SETTLES_WITHIN)
-    yield held_if(in_time, *found, row="KIP595-LIVE-10", case="killed", detail="" if found else f"not {what}")
-    yield premise(in_time, what)

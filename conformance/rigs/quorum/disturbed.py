@@ -104,6 +104,20 @@ class DisturbedQuorum:
         finally:
             self.heal(fault)
 
+    @contextmanager
+    def away(self, name: str, role: str, *, frozen: bool) -> Iterator[None]:
+        """Freeze the controller within the block, or kill it."""
+        processes = self.bench.processes
+        if not frozen:
+            with processes.down(name, role=role):
+                yield
+            return
+        processes.pause(name, role=role)
+        try:
+            yield
+        finally:
+            processes.resume(name)
+
     def heal(self, fault: Fault) -> None:
         try:
             self.faults.heal(fault)

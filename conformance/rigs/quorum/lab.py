@@ -11,7 +11,7 @@ from conformance.core.waiting import Settled
 from conformance.judging.facts.gauges import APPLIED, RAFT, number_of
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
-from conformance.rigs.quorum.successors import leader_besides
+from conformance.rigs.quorum.successors import await_leader_besides, leader_besides
 from fixtures.wire import ConnectionClosed, Unanswered
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -89,19 +89,11 @@ class Lab(Quorum):
             self.bench.processes.start(leader)
 
     def successor(self, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
-        """Wait until another controller leads with a known high watermark; return the end of the wait, and its answer."""
-        found = list[QuorumAnswer]()
-
-        def leads() -> bool:
-            answer = leader_besides(self.bench, gone)
-            found.extend([answer] if answer is not None else [])
-            return bool(found)
-
-        settled = self.bench.wait.comes_true(leads, f"a successor of {gone} with a high watermark", within)
-        return settled, (found[-1] if found else None)
+        """Wait until another controller leads with a known high watermark; return the end of the wait, and its description."""
+        return await_leader_besides(self.bench, gone, within)
 
     def successor_in_metrics(self, gone: list[str], within: float) -> tuple[Settled, list[dict[str, dict[str, Any]]]]:
-        """Wait until another controller leads. Return the end of the wait, and the metrics of all other nodes meanwhile."""
+        """Wait until another controller leads. Return the end of the wait, and the metrics of the other nodes meanwhile."""
         looks = list[dict[str, dict[str, Any]]]()
 
         def leads() -> bool:

@@ -2,6 +2,7 @@
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if, premise
+from conformance.core.waiting import Settled
 from protocol.codes import Error
 from protocol.quorum import QuorumAnswer
 
@@ -18,8 +19,8 @@ def leader_besides(bench: Bench, gone: str) -> QuorumAnswer | None:
     return next(leads, None)
 
 
-def successor_leads(bench: Bench, gone: str) -> Claims:
-    """Check that another controller leads with a known high watermark in time; end the example if none does."""
+def await_leader_besides(bench: Bench, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
+    """Wait until another controller leads with a known high watermark; return the end of the wait, and its description."""
     found = list[QuorumAnswer]()
 
     def leads() -> bool:
@@ -27,7 +28,21 @@ def successor_leads(bench: Bench, gone: str) -> Claims:
         found.extend([answer] if answer is not None else [])
         return bool(found)
 
-    what = f"a successor of {gone} with a high watermark"
-    in_time = bench.wait.comes_true(leads, what, ELECTS_WITHIN)
-    yield held_if(in_time, *found, row="KIP595-LIVE-01", case="leader", detail="" if found else f"not {what}")
+    settled = bench.wait.comes_true(leads, _leader_besides_in_words(gone), within)
+    return settled, (found[-1] if found else None)
+
+
+def _leader_besides_in_words(gone: str) -> str:
+    return f"a successor of {gone} with a high watermark" if gone else "a leader with a high watermark"
+
+
+def successor_leads(
+    bench: Bench, gone: str, *, row: str = "KIP595-LIVE-01", case: str = "leader", within: float = ELECTS_WITHIN
+) -> Claims:
+    """Check that another controller leads with a known high watermark in time; end the example if none does. `gone` is empty if
+    any controller may lead."""
+    what = _leader_besides_in_words(gone)
+    in_time, found = await_leader_besides(bench, gone, within)
+    shown = [found] if found is not None else []
+    yield held_if(in_time, *shown, row=row, case=case, detail="" if found else f"not {what}")
     yield premise(in_time, what)

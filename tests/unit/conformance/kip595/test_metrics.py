@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, cast
 
 import pytest
 
 from conformance.core.checks import Claim, ObservationClaim
+from conformance.core.waiting import Settled
 from conformance.judging.facts.quorum import Stored
-from conformance.kip595.metrics import agrees_with_the_protocol, words_are_known, wrong_rates
+from conformance.kip595.metrics import (
+    ATTRIBUTES,
+    LEADER_ONLY,
+    agrees_with_the_protocol,
+    leader_has_attributes_of_its_own,
+    nodes_have_the_attributes,
+    settles,
+    watermarks_catch_up,
+    words_are_known,
+    wrong_rates,
+)
 from conformance.rigs.quorum.lab import Lab
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -30,10 +42,18 @@ class Shown:
 
     broker = "broker-1"
 
-    def __init__(self, look: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, look: dict[str, dict[str, Any]], applied: int = 8) -> None:
         self._look = look
+        self._applied = applied
         self.bench = self
+        self.wait = self
         self.members = IDS
+
+    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+        return Settled(1, probe(), within)
+
+    def applied_offset(self) -> int:
+        return self._applied
 
     def id_of(self, name: str) -> int:
         return IDS[name]
@@ -120,3 +140,36 @@ def test_rates_of_another_role_are_violations(
 ) -> None:
     look = {"one": {**LEADERS, **leader}, "two": {**RATES, **follower}, "broker": RATES}
     assert {case for case, _ in wrong_rates(look, "one", "two", "broker")} == cases
+
+
+# --- what nodes catch up with, and what they must have
+
+
+@pytest.mark.parametrize(("applied", "cases"), [(8, set()), (12, set()), (7, {"broker"})])
+def test_the_broker_applies_what_is_committed(applied: int, cases: set[str]) -> None:
+    lab = cast(Lab, Shown(RIGHT, applied))
+    assert violated(islice(settles(lab, new_process=False, returned="controller-102"), 1)) == cases
+
+
+@pytest.mark.parametrize(("watermark", "cases"), [(9.0, set()), (8.0, {"catches-up"}), (-1.0, {"catches-up"})])
+def test_replicas_learn_the_leaders_high_watermark(watermark: float, cases: set[str]) -> None:
+    look = {name: {**found, "high-watermark": watermark} for name, found in RIGHT.items() if name != "controller-101"}
+    lab = cast(Lab, Shown({**look, "controller-101": RIGHT["controller-101"]}))
+    assert violated(watermarks_catch_up(lab)) == cases
+
+
+def has(*missing: str, leader_only: str = "controller-101") -> Lab:
+    """A quorum in which a node has the attributes of a leader, and no node has some of the others."""
+    known = dict.fromkeys(ATTRIBUTES["BASE"] - {*missing}, 0.0)
+    more = dict.fromkeys(LEADER_ONLY, 0.0)
+    return cast(Lab, Shown({name: known | (more if name == leader_only else {}) for name in IDS}))
+
+
+@pytest.mark.parametrize(("missing", "broken"), [((), False), (("current-vote",), True)])
+def test_each_node_has_the_attributes(missing: tuple[str, ...], broken: bool) -> None:
+    assert bool(violated(nodes_have_the_attributes.body(has(*missing), "BASE"))) is broken
+
+
+@pytest.mark.parametrize(("node", "broken"), [("controller-101", False), ("controller-102", True), ("", True)])
+def test_only_the_leader_has_attributes_of_a_leader(node: str, broken: bool) -> None:
+    assert bool(violated(leader_has_attributes_of_its_own.body(has(leader_only=node)))) is broken

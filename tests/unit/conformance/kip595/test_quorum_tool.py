@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.kip595.quorum_tool import is_honest, is_in_form, status_in, wrong_table, wrong_values
+from conformance.kip595.quorum_tool import (
+    describes,
+    is_honest,
+    is_in_form,
+    refuses,
+    status_in,
+    wrong_table,
+    wrong_values,
+)
 from history.readings import ToolRun
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -96,3 +104,20 @@ def test_a_table_that_is_wrong_says_where(old: str, new: str, wrong: str) -> Non
 )
 def test_across_a_failover_it_names_the_successor_or_says_that_time_was_up(done: ToolRun, right: bool) -> None:
     assert is_honest(done, 4, [102, 103]) is right
+
+
+@pytest.mark.parametrize(
+    ("code", "out", "err", "refused", "described"),
+    [
+        (1, "", "only one of --status or --replication", True, False),
+        (1, "usage: kafka-metadata-quorum", "", False, False),
+        (0, "", "only one of --status or --replication", False, False),
+        (1, STATUS, "and an error", False, False),
+        (0, STATUS, "", False, True),
+        (0, STATUS.replace("MaxFollowerLag: ", "Lag: "), "", False, False),
+        (1, "", "Error: --bootstrap-controller is not a recognized option", True, False),
+    ],
+)
+def test_misuse_is_refused_with_a_reason(code: int, out: str, err: str, refused: bool, described: bool) -> None:
+    done = ToolRun(code=code, out=out, err=err)
+    assert (refuses(done), describes(done)) == (refused, described)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import cast
 
+import pytest
+
 from conformance.core.bench import Bench
 from conformance.core.checks import ObservationClaim
 from conformance.core.waiting import Settled
 from conformance.rigs.quorum.successors import leader_besides, successor_leads
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer
+from tests.support.disturbed_quorum import FakeDisturbed, as_disturbed
+from tests.support.disturbed_quorum import results as outcomes
 
 
 def described(error: Error = Error.NONE, watermark: int = -1) -> QuorumAnswer:
@@ -37,6 +41,7 @@ class Controllers:
         return Settled(1, probe(), within)
 
 
+UNMET = ("unmet", "a successor of controller-101 with a high watermark")
 FOLLOWS = described(Error.NOT_LEADER_OR_FOLLOWER)
 
 
@@ -62,3 +67,20 @@ def test_a_successor_that_commits_nothing_is_a_violation() -> None:
 
     assert results(a=None, b=FOLLOWS, c=described(watermark=0)) == ["held"]
     assert results(a=None, b=FOLLOWS, c=described()) == ["violated"]
+
+
+@pytest.mark.parametrize(
+    ("watermark", "error", "late", "found"),
+    [
+        (9, Error.NONE, 0.0, [("killed", "held")]),
+        (-1, Error.NONE, 0.0, [("killed", "violated"), UNMET]),
+        (9, Error.NOT_LEADER_OR_FOLLOWER, 0.0, [("killed", "violated"), UNMET]),
+        (-1, Error.NONE, 9.0, [("killed", "kit-starved"), UNMET]),
+    ],
+)
+def test_a_late_kit_knows_nothing_of_a_successor(
+    watermark: int, error: Error, late: float, found: list[tuple[str, str]]
+) -> None:
+    answer = described(error, watermark)
+    fake = as_disturbed(FakeDisturbed(described=answer, late=late)).bench
+    assert outcomes(successor_leads(fake, "controller-101", row="KIP595-ELEC-05", case="killed")) == found
