@@ -36,7 +36,8 @@ def committed_records_outlive_a_divergence(
     voter.give_up()
     # Both the epoch and its end are in the voter's log, so that nothing but the high watermark speaks against them.
     diverging = EpochAndOffset(epoch - 3, known - min(cut, committed - 1))
-    voter.serve(fetch, diverging=diverging, high_watermark=known)
+    delivered = voter.serve(fetch, diverging=diverging, high_watermark=known)
+    yield premise(delivered, "a divergence that reached the voter in time")
     seen = voter.watch()
     after = voter.log_on_disk()
     kept = [batch for batch in after if batch.last_offset < known]

@@ -112,6 +112,10 @@ def voters_are_changed(voter: Expendable, expected: str, leader: int, other: int
 def wrong_voters_are_refused(voter: Expendable, case: str) -> Claims:
     """A node whose settings of voters are wrong refuses to start."""
     voter.give_up(down=True)
+    if case == "broker-listed":
+        voter.bench.processes.try_start(voter.name, as_broker(voter, voters_of(voter, *PEERS, own=False)))
+        yield premise(voter.watch().end is None, "a broker that runs on while it is no voter")
+        voter.bench.processes.kill_expended(voter.name)
     for settings in wrong_settings(voter, case):
         voter.bench.processes.try_start(voter.name, settings)
         ended = voter.bench.wait.comes_true(voter.has_refused, f"{voter.name} refusing {say(settings)}", START_TIMEOUT)
@@ -121,12 +125,6 @@ def wrong_voters_are_refused(voter: Expendable, case: str) -> Claims:
 def wrong_settings(voter: Expendable, case: str) -> list[Settings]:
     """Return settings of each kind that the case names."""
     own, others = f"{voter.id}@{voter.name}:{CONTROLLER_PORT}", voters_of(voter, *PEERS, own=False)
-    broker: Settings = {
-        "process.roles": "broker",
-        "listeners": f"INTERNAL://0.0.0.0:{BROKER_PORT}",
-        "advertised.listeners": f"INTERNAL://{voter.name}:{BROKER_PORT}",
-        "inter.broker.listener.name": "INTERNAL",
-    }
     wrong: dict[str, list[str]] = {
         "controller-absent": [others, f"{voter.id + 1}@{voter.name}:{CONTROLLER_PORT}", others.split(",")[0]],
         "broker-listed": [own, f"{own},{others}", f"{others},{own}"],
@@ -134,7 +132,18 @@ def wrong_settings(voter: Expendable, case: str) -> list[Settings]:
     }
     if case == "no-voters":
         return [{VOTERS: None}] * 3
-    return [{VOTERS: voters, **(broker if case == "broker-listed" else {})} for voters in wrong[case]]
+    return [as_broker(voter, voters) if case == "broker-listed" else {VOTERS: voters} for voters in wrong[case]]
+
+
+def as_broker(voter: Expendable, voters: str) -> Settings:
+    """Return the settings of a node that is a broker only."""
+    return {
+        VOTERS: voters,
+        "process.roles": "broker",
+        "listeners": f"INTERNAL://0.0.0.0:{BROKER_PORT}",
+        "advertised.listeners": f"INTERNAL://{voter.name}:{BROKER_PORT}",
+        "inter.broker.listener.name": "INTERNAL",
+    }
 
 
 LEADS_WITHIN = 1.0 + 4.0

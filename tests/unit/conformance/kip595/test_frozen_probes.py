@@ -6,27 +6,18 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED_STEPS
 from conformance.judging.excuses import GIVEN_UP
 from conformance.rigs.quorum.expendable import BARE, EXPENDABLE
 from conformance.rigs.quorum.frozen import FROZEN
-from conformance.running.probe.run import draw_inputs
 from fixtures.waiting import Overdue
 from history.due import Due
+from tests.support.probe_examples import examples
 from tests.support.scripted_voter import on_voter
 
 PROBES = [check for check in all_checks().values() if check.rig in (FROZEN, EXPENDABLE, BARE)]
-
-
-def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
-    """Two draws for each of its cases."""
-    cases = check.cases or tuple(case.id for case in shipped_rows()[check.own_rows[0]].cases)
-    named = cases if "case" in check.parameter_names or len(cases) == 1 else ("",)
-    drawn = list(draw_inputs(check.strategies, 1, 2)) if check.strategies else [{}]
-    return [(case, inputs) for case in named for inputs in drawn]
 
 
 def outcomes(check: Check, *bugs: str, **more: Any) -> list[ExampleOutcome]:

@@ -6,22 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.catalogue import shipped_rows
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
 from conformance.rigs.quorum.live import LIVE_RIG, LIVE_RIG_OF_FIVE
-from conformance.running.probe.run import draw_inputs
 from tests.support.live_voter import on_live_voter
+from tests.support.probe_examples import examples
 
 PROBES = [check for check in all_checks().values() if check.rig in (LIVE_RIG, LIVE_RIG_OF_FIVE)]
-
-
-def examples(check: Check) -> list[tuple[str, dict[str, Any]]]:
-    """Two draws for each of its cases."""
-    cases = check.cases or tuple(case.id for case in shipped_rows()[check.own_rows[0]].cases)
-    named = cases if "case" in check.parameter_names or len(cases) == 1 else ("",)
-    drawn = list(draw_inputs(check.strategies, 1, 2)) if check.strategies else [{}]
-    return [(case, inputs) for case in named for inputs in drawn]
 
 
 def outcomes(check: Check, *bugs: str, **more: Any) -> list[ExampleOutcome]:
