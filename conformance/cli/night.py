@@ -43,6 +43,8 @@ from protocol.errors import KitError
 from reports.carried import CarriedColumn
 from reports.commands.options import PATH
 
+MERGED = "merged-night"
+"""The file by which a folder is known as one of merged nights."""
 CARRIED = "carried.json"
 """The file with the columns that are carried over."""
 RECORDED = ("shards", "histories", "evidence")
@@ -257,8 +259,7 @@ def _merge_legs(
 def _merged_matrix(
     counting: Mapping[str, Sequence[FoundAttempt]], out: Path, options: Sequence[str], means: Means
 ) -> Path:
-    for part in (*RECORDED, "matrix", "site"):
-        shutil.rmtree(out / part, ignore_errors=True)
+    _empty(out)
     for one in (each for attempts in counting.values() for each in attempts):
         for part in RECORDED:
             if (one.folder / part).is_dir():
@@ -267,6 +268,16 @@ def _merged_matrix(
     if code != EXIT_SATISFIED:
         raise KitError(f"the merge of {out / 'shards'} ended with {code}: nothing is published.")
     return out / "matrix" / "matrix.json"
+
+
+def _empty(out: Path) -> None:
+    """Remove what the last merge of a night left in a folder. Raises WrongUse if anything else was recorded there."""
+    parts = [out / part for part in (*RECORDED, "matrix", "site") if (out / part).exists()]
+    if parts and not (out / MERGED).exists():
+        raise WrongUse(f"{parts[0]}: no merge of a night made it, and nothing recorded is removed. Give another --out.")
+    write_whole(out / MERGED, b"")
+    for part in parts:
+        shutil.rmtree(part)
 
 
 def _publish(made: NightPlan, counting: Mapping[str, Sequence[FoundAttempt]], known: Archive, out: Path) -> None:

@@ -205,6 +205,18 @@ def test_bad_requests_are_refused_in_a_sentence(nights: Nights) -> None:
     assert nights.published == ["5"]
 
 
+def test_what_a_run_recorded_is_never_removed(nights: Nights) -> None:
+    nights.plan("1")
+    nights.leg(ONE, "satisfied")
+    own = nights.folder / "own" / "shards" / "a.jsonl"
+    own.parent.mkdir(parents=True)
+    own.write_text("recorded")
+    with pytest.raises(WrongUse, match=r"own/shards: no merge of a night made it.* Give another --out\."):
+        nights.merge("--out", str(own.parents[1]))
+    assert own.read_text() == "recorded"
+    assert nights.merge() == nights.merge() == 3, "the other legs are dead"
+
+
 def test_each_attempt_is_told_its_own_number(nights: Nights) -> None:
     nights.plan("1")
     nights.leg(ONE, dead=True)
