@@ -162,7 +162,7 @@ GAP = 0.6 * FETCH_TIMEOUT
 """The longest time in milliseconds between two signs of a voter that is certainly alive."""
 
 
-class Kept(NamedTuple):
+class KeptLeader(NamedTuple):
     """A leader that a voter kept alive, as it described itself at last, and the longest time in milliseconds between two
     signs of that voter, from before one to after the next."""
 
@@ -170,7 +170,7 @@ class Kept(NamedTuple):
     longest_gap: float
 
 
-def keep_alive(live: Live, sign: Callable[[], object]) -> Kept:
+def keep_alive(live: Live, sign: Callable[[], object]) -> KeptLeader:
     """Give the leader a sign of a voter all the time, for as long as it leads and STAYS at most."""
     looks, gaps, began = [live.describe()], [0.0], live.now()
     given = began
@@ -185,7 +185,7 @@ def keep_alive(live: Live, sign: Callable[[], object]) -> Kept:
         return has_resigned(looks[-1]) or live.now() - began >= STAYS
 
     live.answer_while_waiting(give_and_look, live.granting(()), f"{live.name} stays leader", 2 * STAYS / 1000)
-    return Kept(looks[-1], max(gaps))
+    return KeptLeader(looks[-1], max(gaps))
 
 
 @probe("KIP595-LEAD-02", rig=LIVE_RIG, cases=["one-voter"], examples=2, voter=VOTERS)

@@ -18,7 +18,7 @@ from conformance.rigs.quorum.disturbed import (
     settles,
 )
 from conformance.rigs.quorum.fetching import own_end
-from conformance.rigs.quorum.writer import Shown, Write
+from conformance.rigs.quorum.writer import TopicsByBroker, Write
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -29,14 +29,14 @@ CUT_FOR = 8.0
 """Seconds of isolation: enough for another leader, and for a broker that tries again to reach it."""
 
 
-class Seen(NamedTuple):
+class ZombieAnswers(NamedTuple):
     """The answers of a leader that was cut off from the voters, and of brokers: its descriptions of the quorum, the writes to it,
     those to brokers, and the topics that brokers showed."""
 
     looks: list[QuorumAnswer]
     direct: list[Write]
     through: list[Write]
-    shown: list[Shown]
+    shown: list[TopicsByBroker]
 
 
 @quorum_scenario(
@@ -61,9 +61,9 @@ def zombie_acknowledges_nothing(disturbed: DisturbedQuorum, verdict: Literal["dr
     yield from all_or_nothing(disturbed, [*seen.direct, *seen.through])
 
 
-def watch(disturbed: DisturbedQuorum, zombie: str) -> Seen:
+def watch(disturbed: DisturbedQuorum, zombie: str) -> ZombieAnswers:
     """Write to the zombie and to brokers in turn, and look at what both show, for `CUT_FOR` seconds."""
-    seen = Seen([disturbed.describe(zombie)], [], [], [])
+    seen = ZombieAnswers([disturbed.describe(zombie)], [], [], [])
     disturbed.bench.wait.comes_true(lambda: _grows(disturbed, zombie, seen.looks), "a longer log", FETCH_TIMEOUT)
     for number in disturbed.rounds(CUT_FOR):
         seen.looks.append(disturbed.describe(zombie))
@@ -81,7 +81,7 @@ def _grows(disturbed: DisturbedQuorum, zombie: str, looks: list[QuorumAnswer]) -
     return own_end(disturbed.bench.id_of(zombie), looks[-1]) > own_end(disturbed.bench.id_of(zombie), looks[0])
 
 
-def nothing_is_committed(seen: Seen, before: LeaderAndEpoch) -> Iterator[Claim]:
+def nothing_is_committed(seen: ZombieAnswers, before: LeaderAndEpoch) -> Iterator[Claim]:
     """Check HW-05: no write that the zombie took is acknowledged, and its high watermark stays while its log grows. A write that
     it refused, since it led no more, says nothing."""
     led = [one for one in seen.looks if one.error is Error.NONE and one.leader_epoch == before.leader_epoch]
@@ -90,12 +90,12 @@ def nothing_is_committed(seen: Seen, before: LeaderAndEpoch) -> Iterator[Claim]:
         detail = f"its log grew from {ends[0]} to {ends[-1]}"
         stays = led[-1].high_watermark == led[0].high_watermark
         yield held_if(stays, led[0], led[-1], row="KIP595-HW-05", case="hw-frozen", detail=detail)
-    for one in taken(seen.direct):
+    for one in taken_writes(seen.direct):
         held = one.outcome != "acknowledged"
         yield held_if(held, *_answers(one), row="KIP595-HW-05", case="not-acked", detail=f"{one.node} answered")
 
 
-def taken(writes: Sequence[Write]) -> list[Write]:
+def taken_writes(writes: Sequence[Write]) -> list[Write]:
     """Return the writes that a node acknowledged, or may have begun to carry out."""
     return [one for one in writes if one.outcome != "refused"]
 
@@ -122,10 +122,12 @@ def yields_on_contact(disturbed: DisturbedQuorum, zombie: str, before: LeaderAnd
     yield held_if(in_time, row="KIP595-LEAD-05", case="heal", detail=detail)
 
 
-def none_was_acknowledged_in_vain(disturbed: DisturbedQuorum, seen: Seen) -> Iterator[Claim]:
+def none_was_acknowledged_in_vain(disturbed: DisturbedQuorum, seen: ZombieAnswers) -> Iterator[Claim]:
     """Check LEAD-04: what a node acknowledged, or a broker showed, is there in the end, under the same id, unless its deletion
     was requested. Where the zombie took no write, there was nothing to acknowledge."""
-    for case, writes in (("direct", seen.direct), ("through-broker", seen.through)) if taken(seen.direct) else ():
+    for case, writes in (
+        (("direct", seen.direct), ("through-broker", seen.through)) if taken_writes(seen.direct) else ()
+    ):
         kept = [one for one in writes if one.outcome == "acknowledged" and one.topic not in disturbed.writer.deleted]
         lost = [one.topic for one in kept if not _is_everywhere(one, disturbed.shown)]
         ghosts = _ghosts(seen, disturbed.shown) if case == "through-broker" else []
@@ -134,7 +136,7 @@ def none_was_acknowledged_in_vain(disturbed: DisturbedQuorum, seen: Seen) -> Ite
         yield held_if(held, row="KIP595-LEAD-04", case=case, detail=detail)
 
 
-def _is_everywhere(write: Write, shown: Shown) -> bool:
+def _is_everywhere(write: Write, shown: TopicsByBroker) -> bool:
     return all(topics.get(write.topic, NOWHERE) == write.topic_id for topics in shown.values())
 
 
@@ -142,7 +144,7 @@ NOWHERE = UUID(int=1)
 """Stands in for the id of a topic that is not there."""
 
 
-def _ghosts(seen: Seen, shown: Shown) -> list[str]:
+def _ghosts(seen: ZombieAnswers, shown: TopicsByBroker) -> list[str]:
     """Return the topics of writes to the zombie that a broker showed while it was cut off, and that are not there in the end."""
     direct = {one.topic for one in seen.direct}
     once = {(name, id) for look in seen.shown for topics in look.values() for name, id in topics.items()}

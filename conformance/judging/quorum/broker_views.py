@@ -65,7 +65,7 @@ def _before_a_step_back(topic: ResourceStory, seen: Sequence[TopicSeen]) -> tupl
     return None
 
 
-class Created(NamedTuple):
+class TopicCreation(NamedTuple):
     """The only acknowledged creation of a topic of this name."""
 
     story: ResourceStory
@@ -74,7 +74,7 @@ class Created(NamedTuple):
 
 def _in_order_of_creation(topics: Sequence[ResourceStory], quorum: QuorumStory) -> Iterator[Finding]:
     """Yield a finding for each answer that shows one topic, and not another that was acknowledged before that was asked for."""
-    answers: dict[int, list[tuple[Created, TopicSeen]]] = defaultdict(list)
+    answers: dict[int, list[tuple[TopicCreation, TopicSeen]]] = defaultdict(list)
     for story in topics:
         if (created := _creation(story)) is not None:
             for seen in quorum.words_of_all(story.seen):
@@ -92,19 +92,19 @@ def _in_order_of_creation(topics: Sequence[ResourceStory], quorum: QuorumStory) 
                 yield Finding(False, CASE, by, detail, "out-of-order")
 
 
-def _creation(story: ResourceStory) -> Created | None:
+def _creation(story: ResourceStory) -> TopicCreation | None:
     made = [one for one in story.changes if one.kind == "create" and one.outcome != "refused"]
-    return Created(story, made[0]) if len(made) == 1 and made[0].outcome == "done" else None
+    return TopicCreation(story, made[0]) if len(made) == 1 and made[0].outcome == "done" else None
 
 
-def _must_be_there(created: Created, seen: TopicSeen) -> bool:
+def _must_be_there(created: TopicCreation, seen: TopicSeen) -> bool:
     """True if the topic's deletion had not been requested when the broker answered."""
     return not any(one.kind == "delete" and one.asked < seen.event for one in created.story.changes)
 
 
-def _asked(created: Created) -> int:
+def _asked(created: TopicCreation) -> int:
     return created.change.asked
 
 
-def _answered(created: Created) -> int:
+def _answered(created: TopicCreation) -> int:
     return created.change.event

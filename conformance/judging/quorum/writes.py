@@ -15,10 +15,10 @@ from conformance.judging.together import Together
 from conformance.judging.topics.story import ResourceStory
 from protocol.words import say
 
-WRITTEN = (QuorumStory, ResourceStory)
+STORIES = (QuorumStory, ResourceStory)
 
 
-class Written(NamedTuple):
+class WrittenTopic(NamedTuple):
     """A topic that a history administers, and the quorum that manages it.
 
     `changes` are its creations and deletions, without refused ones; `last` is what each broker showed last at rest.
@@ -63,11 +63,11 @@ class Written(NamedTuple):
         return f"{changes}; at rest the topic {say(seen)}"
 
 
-def written_topics(together: Together) -> Iterator[Written]:
+def written_topics(together: Together) -> Iterator[WrittenTopic]:
     """Yield the topics that were created or deleted and are shown at rest, where there are several real controllers."""
     for quorum in together.stories_of(QuorumStory):
         for story in together.stories_of(ResourceStory) if quorum.has_several_voters else ():
-            found = Written.from_story(quorum, story)
+            found = WrittenTopic.from_story(quorum, story)
             if found.changes and found.last and found.changes[0].resource.type == TOPIC:
                 yield found
 
@@ -79,7 +79,7 @@ def _left_out(together: Together, *cases: str) -> Iterator[Claim]:
             yield from excuses(quorum, [max(seen, key=by_event)], case)
 
 
-def _as_acknowledged(topic: Written, case: str) -> Iterator[Finding]:
+def _as_acknowledged(topic: WrittenTopic, case: str) -> Iterator[Finding]:
     """Yield a finding for a topic that was created, and perhaps deleted later, if both outcomes are known.
 
     Where a name was used again, a late copy of a request may be the last one that took effect.
@@ -89,7 +89,7 @@ def _as_acknowledged(topic: Written, case: str) -> Iterator[Finding]:
         yield Finding(topic.is_as_acknowledged, case, topic.by, str(topic), "acknowledged-change-lost")
 
 
-@joint_judge("KIP595-INV-10", *WRITTEN)
+@joint_judge("KIP595-INV-10", *STORIES)
 def acknowledged_metadata_is_kept(together: Together) -> Iterator[Claim]:
     """At rest all brokers show each topic as it was acknowledged last, and one whose fate is unknown alike."""
     yield from _left_out(together, "acked", "unacked")
@@ -118,7 +118,7 @@ def _case_of(span: FaultSpan) -> str:
     return {"down": "killed", "frozen": "paused"}.get(span.effects.process, "")
 
 
-@joint_judge("KIP595-LOG-06", *WRITTEN)
+@joint_judge("KIP595-LOG-06", *STORIES)
 def acknowledged_metadata_survives_a_minority(together: Together) -> Iterator[Claim]:
     """The same after one controller at a time was killed, paused or cut off."""
     yield from _left_out(together, "killed", "paused", "cut")
@@ -131,7 +131,7 @@ def acknowledged_metadata_survives_a_minority(together: Together) -> Iterator[Cl
 # --- a controller that is cut off
 
 
-@joint_judge("KIP595-INV-12", *WRITTEN)
+@joint_judge("KIP595-INV-12", *STORIES)
 def controller_that_is_cut_off_acknowledges_nothing_of_its_own(together: Together) -> Iterator[Claim]:
     """A topic that a controller acknowledges while it is cut off from the others is shown by all brokers at rest."""
     yield from _left_out(together, "pinned")

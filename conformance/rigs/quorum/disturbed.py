@@ -15,7 +15,7 @@ from conformance.judging.timeline import AT_REST
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
-from conformance.rigs.quorum.writer import MetadataWriter, Shown, Write
+from conformance.rigs.quorum.writer import MetadataWriter, TopicsByBroker, Write
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Unhealthy
 from fixtures.views.quorum import leader_known_to
@@ -50,7 +50,7 @@ class DisturbedQuorum:
         self.quorum = Quorum(bench, QuorumData(cluster_id_of(bench)))
         self.writer = MetadataWriter(bench, data.topic.name)
         self.faults = bench.faults(data.topic, data.partition)
-        self.shown: Shown = {}
+        self.shown: TopicsByBroker = {}
         """The topics that brokers show once the quorum is at rest."""
         self.same = Settled(0, False)
         """Whether all brokers came to show the same topics."""

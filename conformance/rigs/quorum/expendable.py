@@ -27,7 +27,7 @@ PACE = 0.2
 RUNS_ON, ENDS, HANGS = "runs on", "ends itself", "runs on without an answer"
 
 
-class Watched(NamedTuple):
+class ProcessWatch(NamedTuple):
     """The end of a voter's process, None if it runs on, and the requests that it sent until then."""
 
     end: ProcessEnd | None
@@ -68,15 +68,15 @@ class Expendable(Frozen):
     def fate(self) -> ProcessEnd | None:
         return self.bench.processes.fate(self.name)
 
-    def watch(self, within: float = ENDS_WITHIN) -> Watched:
+    def watch(self, within: float = ENDS_WITHIN) -> ProcessWatch:
         """Watch the voter until it has ended, at most `within` seconds. Its requests stay unanswered."""
         until, sent = self.bench.now().seconds + within, list[Received]()
         while (end := self.fate()) is None and self.bench.now().seconds < until:
             asked = self.peers.receive(within=PACE)
             sent += [asked] if asked is not None else []
-        return Watched(end, sent)
+        return ProcessWatch(end, sent)
 
-    def record_fate(self, seen: Watched, case: str = "") -> ObservationClaim:
+    def record_fate(self, seen: ProcessWatch, case: str = "") -> ObservationClaim:
         """Record, never judged, whether the voter's process ended, and whether it answers if it did not."""
         variant = ENDS if seen.end is not None else RUNS_ON if self.known_leader() is not None else HANGS
         code = f", with exit code {seen.end.exit_code}" if seen.end is not None else ""

@@ -20,7 +20,7 @@ COUNTED = "retention.ms"
 """The setting of the topic that the writer alters, whose value it counts up."""
 
 
-Shown = Mapping[str, Mapping[str, UUID | None]]
+TopicsByBroker = Mapping[str, Mapping[str, UUID | None]]
 """The topics that each broker shows, with their ids."""
 
 
@@ -107,7 +107,7 @@ class MetadataWriter:
         """Return the acknowledged topics whose deletion was not requested."""
         return [one.topic for one in self.written if one.outcome == "acknowledged" and one.topic not in self.deleted]
 
-    def read_back(self, nodes: Sequence[str]) -> Shown:
+    def read_back(self, nodes: Sequence[str]) -> TopicsByBroker:
         """Return the topics that each node knows of all that were ever written, with their ids; ask for the counter, too."""
         names = [self._counted, *(one.topic for one in self.written)]
 

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 
 from conformance.kip595.zombie_leader import (
-    Seen,
+    ZombieAnswers,
     all_or_nothing,
     none_was_acknowledged_in_vain,
     nothing_is_committed,
     yields_on_contact,
 )
-from conformance.rigs.quorum.writer import Outcome, Shown, Write
+from conformance.rigs.quorum.writer import Outcome, TopicsByBroker, Write
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -41,9 +41,12 @@ def wrote(outcome: Outcome, node: str = "controller-101", topic: str = "a") -> W
 
 
 def seen(
-    *looks: QuorumAnswer, direct: Outcome = "unknown", through: Outcome = "unknown", ghosts: Shown | None = None
-) -> Seen:
-    return Seen([*looks], [wrote(direct)], [wrote(through, "broker-1", "b")], [ghosts or {}])
+    *looks: QuorumAnswer,
+    direct: Outcome = "unknown",
+    through: Outcome = "unknown",
+    ghosts: TopicsByBroker | None = None,
+) -> ZombieAnswers:
+    return ZombieAnswers([*looks], [wrote(direct)], [wrote(through, "broker-1", "b")], [ghosts or {}])
 
 
 @pytest.mark.parametrize(
@@ -67,15 +70,15 @@ def test_it_acknowledges_nothing() -> None:
     assert results(nothing_is_committed(seen(direct="acknowledged"), LED)) == [("not-acked", "violated")]
 
 
-def everywhere(**topics: UUID) -> Shown:
+def everywhere(**topics: UUID) -> TopicsByBroker:
     return {"broker-1": topics, "broker-2": topics}
 
 
-APART: Shown = {"broker-1": {"a": ONE, "b": ONE}, "broker-2": {}}
+APART: TopicsByBroker = {"broker-1": {"a": ONE, "b": ONE}, "broker-2": {}}
 HELD = [("direct", "held"), ("through-broker", "held")]
 
 
-def lead_04(what: Seen, shown: Shown, *deleted: str, late: float = 0.0) -> list[tuple[str, str]]:
+def lead_04(what: ZombieAnswers, shown: TopicsByBroker, *deleted: str, late: float = 0.0) -> list[tuple[str, str]]:
     fake = FakeDisturbed(shown=shown, deleted=deleted, late=late)
     return results(none_was_acknowledged_in_vain(as_disturbed(fake), what))
 
@@ -105,7 +108,7 @@ def test_brokers_show_nothing_that_only_the_zombie_had() -> None:
     assert lead_04(ghost, everywhere(a=ONE)) == HELD
 
 
-def log_05(outcome: Outcome, shown: Shown, late: float = 0.0) -> list[tuple[str, str]]:
+def log_05(outcome: Outcome, shown: TopicsByBroker, late: float = 0.0) -> list[tuple[str, str]]:
     return results(all_or_nothing(as_disturbed(FakeDisturbed(shown=shown, late=late)), [wrote(outcome)]))
 
 
