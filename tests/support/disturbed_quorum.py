@@ -35,10 +35,16 @@ class FakeWriter:
     def __init__(self, kept: Sequence[str], deleted: Collection[str], outcome: Outcome) -> None:
         self._kept = [*kept]
         self._outcome = outcome
+        self.looks: list[Sequence[str]] = [()]
         self.deleted = {*deleted}
 
     def kept_topics(self) -> list[str]:
         return self._kept
+
+    def read_back(self, nodes: Sequence[str]) -> Mapping[str, Mapping[str, UUID | None]]:
+        """Show the next of the looks at all nodes, and the last one from then on."""
+        found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        return {name: dict.fromkeys(found) for name in nodes}
 
     def create(self, node: str) -> Write:
         return Write("a", node, self._outcome, 1.0)

@@ -237,7 +237,8 @@ def described_by_leader(disturbed: DisturbedQuorum) -> QuorumAnswer | None:
 
 
 def brokers_agree(disturbed: DisturbedQuorum) -> None:
-    """Wait until all brokers show the same topics, for as long as a write of unknown outcome may need, and keep what they show.
+    """Wait until all brokers show the same topics, among them all acknowledged ones, for as long as a broker may need to apply
+    what is committed (KIP595-LIVE-04); keep what they show at last.
 
     That they never do is for judges and checks to observe.
     """
@@ -245,7 +246,8 @@ def brokers_agree(disturbed: DisturbedQuorum) -> None:
     def same() -> bool:
         disturbed.shown = disturbed.writer.read_back(disturbed.brokers)
         first, *others = disturbed.shown.values()
-        return len(others) == len(disturbed.brokers) - 1 and all(one == first for one in others)
+        agree = len(others) == len(disturbed.brokers) - 1 and all(one == first for one in others)
+        return agree and first.keys() >= {*disturbed.writer.kept_topics()}
 
     disturbed.same = disturbed.bench.wait.comes_true(same, "the same topics at all brokers", SETTLES_WITHIN)
 

@@ -6,7 +6,14 @@ from itertools import islice
 
 import pytest
 
-from conformance.rigs.quorum.disturbed import accepts_a_write, all_run, controllers_catch_up, settles, stays_calm
+from conformance.rigs.quorum.disturbed import (
+    accepts_a_write,
+    all_run,
+    brokers_agree,
+    controllers_catch_up,
+    settles,
+    stays_calm,
+)
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -64,3 +71,17 @@ def test_controllers_that_never_name_one_leader_end_the_example() -> None:
     apart = {"controller-101": LED, "controller-102": LATER, "controller-103": LATER}
     found = results(islice(settles(as_disturbed(FakeDisturbed(known=apart))), 3))
     assert found == [("agreement", "violated"), ("unmet", "all controllers naming one leader")]
+
+
+@pytest.mark.parametrize(
+    ("looks", "shown", "same"),
+    [([(), ("a",)], {"a"}, True), ([()], set(), False), ([("a", "b"), ("a",)], {"a", "b"}, True)],
+)
+def test_brokers_have_time_to_apply_what_was_acknowledged(
+    looks: list[tuple[str, ...]], shown: set[str], same: bool
+) -> None:
+    fake = FakeDisturbed(kept=["a"])
+    fake.writer.looks = [*looks]
+    brokers_agree(as_disturbed(fake))
+    assert [{*topics} for topics in fake.shown.values()] == [shown] * 2
+    assert fake.same.outcome is same
