@@ -13,32 +13,24 @@ import msgspec
 from conformance.campaign.night.archive import Archive, PublishedNight
 from conformance.campaign.night.attempts import (
     Attempt,
-    AttemptEnd,
     FoundAttempt,
-    begin_attempt,
     counting_attempts,
-    end_attempt,
     find_attempts,
     next_number,
 )
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome, night_code, night_summary
 from conformance.campaign.night.plan import NightPlan, plan_night, read_night, write_night
-from conformance.campaign.outcome import is_troubled, judged_columns
-from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan, write_whole
-from conformance.catalogue import shipped_rows
-from conformance.catalogue.deviations import load_deviations
+from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
 from conformance.cli.group import HELP
-from conformance.cli.matrix import run_columns, say_bad_ends
 from conformance.cli.means import Means
+from conformance.cli.night_legs import run_leg
 from conformance.cli.options import deviations_option, deviations_options
-from conformance.judging.news import judged_cell
 from conformance.running.baseline import read_baseline
-from conformance.running.columns import VERSION
 from conformance.running.provenance import ATTEMPT
 from fixtures.errors import WrongUse
 from fixtures.images import select_versions
-from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from history.exit_codes import EXIT_SATISFIED
 from protocol.errors import KitError
 from reports.carried import CarriedColumn
 from reports.commands.options import PATH
@@ -117,57 +109,20 @@ def leg(
     attempt: int,
     deviations: Sequence[str],
 ) -> int:
-    """Run the named legs, or all of the plan, one after the other; 1 if anything is new, 3 for trouble, else 0."""
+    """Run the named legs, or all of the plan, one after the other; 1 if anything is new, 3 for trouble, else 0.
+
+    Each new violation is replayed at once, on a fresh cluster. One that no replay shows again is told, and is no reason for
+    1 unless an earlier night found it, too.
+    """
     made = read_night(file)
     if unknown := [name for name in names if name not in made.legs]:
         raise WrongUse(f"leg {unknown[0]!r} is not in the plan of night {made.night}: {', '.join(made.legs)}.")
     outcomes = []
     for name in names or made.legs:
         one = Attempt(night=made.night, leg=name, number=attempt or next_number(legs, made, name))
-        run_attempt(
-            legs / made.night / f"{name}-{one.number}",
-            one,
-            [*made.options, *deviations_options(deviations)],
-            means or Means(),
-        )
-        found = [each for each in find_attempts(legs, made) if each.attempt == one]
-        outcomes.append(_outcome_by_shards(made, found, name, Archive(archive), deviations))
+        outcomes.append(run_leg(legs, one, made, Archive(archive), deviations, means or Means()))
     click.echo(night_summary(made, outcomes, is_published=False).partition("\n")[2].strip())
     return night_code(outcomes)
-
-
-def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
-    """Run a leg's column; an error of the kit ends the attempt as a dead one."""
-    begin_attempt(folder, attempt)
-    os.environ[ATTEMPT] = str(attempt.number)
-    column = ColumnRun(name=attempt.leg, selection=[VERSION, attempt.leg])
-    plan = new_plan([column], options)
-    try:
-        means.prepare([attempt.leg])
-        begin_plan(folder, plan, PLAN, print_progress)
-        run_columns(folder, plan, at_once=1, command=means.pytest)
-        say_bad_ends(folder, plan)
-        end_attempt(folder, _end_of(column, folder))
-    except KitError as error:
-        print_progress(f"{attempt}: {error}")
-        end_attempt(folder, AttemptEnd(is_whole=False, trouble=[str(error)]))
-
-
-def _end_of(column: ColumnRun, folder: Path) -> AttemptEnd:
-    is_whole = column.code in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) and any((folder / "shards").glob("*.jsonl"))
-    troubled = is_troubled(column, folder / "shards")
-    trouble = [f"its run ended with {column.code}"] if troubled or not is_whole else []
-    return AttemptEnd(is_whole=is_whole, trouble=trouble)
-
-
-def _outcome_by_shards(
-    made: NightPlan, found: Sequence[FoundAttempt], name: str, archive: Archive, deviations: Sequence[str]
-) -> LegOutcome:
-    counting = counting_attempts(found, name)
-    known = load_deviations(shipped_rows(), *map(Path, deviations))
-    judged = [judged_columns(one.folder / "shards", known) for one in counting]
-    cells = {cell.requirement: judged_cell(cell, each.explained) for each in judged for cell in each.cells}
-    return leg_outcome(name, counting, found, cells, archive.column(name, made.night))
 
 
 @night.command(context_settings=HELP)
@@ -200,7 +155,7 @@ def merge(
         outcomes = _merge_legs(made, found, counting, known, out, options, means or Means())
         summary = night_summary(made, outcomes, is_published=is_published)
         if is_published:
-            _publish(made, counting, known, out)
+            _publish(made, counting, outcomes, known, out)
         _write_summary(summary, out)
     except OSError as error:
         raise KitError(f"night {made.night}: {error}. Nothing is published; what was published is kept.") from error
@@ -280,11 +235,19 @@ def _empty(out: Path) -> None:
         shutil.rmtree(part)
 
 
-def _publish(made: NightPlan, counting: Mapping[str, Sequence[FoundAttempt]], known: Archive, out: Path) -> None:
+def _publish(
+    made: NightPlan,
+    counting: Mapping[str, Sequence[FoundAttempt]],
+    outcomes: Sequence[LegOutcome],
+    known: Archive,
+    out: Path,
+) -> None:
     """Lay out the site, then add the night to the archive: a disk that is full leaves the archive as it was."""
     shutil.copytree(out / "matrix", out / "site", ignore=shutil.ignore_patterns("parquet"))
     legs = {name: attempts[-1].attempt.number for name, attempts in counting.items() if attempts}
-    known.publish(PublishedNight(night=made.night, legs=legs), (out / "matrix" / "matrix.json").read_bytes())
+    unseen = {one.leg: one.not_seen_again for one in outcomes if one.not_seen_again}
+    published = PublishedNight(night=made.night, legs=legs, not_seen_again=unseen)
+    known.publish(published, (out / "matrix" / "matrix.json").read_bytes())
 
 
 def _write_summary(summary: str, out: Path) -> None:

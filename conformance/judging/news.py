@@ -62,6 +62,12 @@ class JudgedCell(msgspec.Struct, frozen=True, kw_only=True):
         violated = self.broken_cases if self.verdict == "violated" else []
         return bool(violated) and (not case or case in violated or violated == [""])
 
+    def without(self, case: str) -> "JudgedCell":
+        """Return the cell as if this case had not been violated; an empty case stands for all of them."""
+        cases = {name: JudgedCase() if case in ("", name) else tally for name, tally in self.cases.items()}
+        is_broken = any(tally.violated for tally in cases.values())
+        return msgspec.structs.replace(self, verdict=self.verdict if is_broken else "inconclusive", cases=cases)
+
     def explains(self, case: str) -> bool:
         """True if known deviations explain all violations of this case; an empty case stands for all of them."""
         return bool(self.known) if not case else any(case in entry.cases for entry in self.known)

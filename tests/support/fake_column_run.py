@@ -1,8 +1,8 @@
 """The run of a column without pytest or a broker: takes its options, writes a shard and ends as FAKE_COLUMNS says.
 
 FAKE_COLUMNS is JSON, from a column to words: `satisfied`, `other-satisfied`, `violated`, `error`, `nothing` and `cut` (no
-footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends. The
-options are appended to `calls.jsonl` beside its output folder.
+footer) say what is in its shard; `no-shard` that there is none; `wrong`, `trouble`, `killed` and `waits` how it ends.
+`missed` says that no replay shows the violation again. The options are appended to `calls.jsonl` beside its output folder.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conformance-out", type=Path, default=Path("out"))
     parser.add_argument("--conformance-seed", type=int, default=7)
     parser.add_argument("--collect-only", action="store_true")
+    parser.add_argument("--replay", type=Path)
     return parser
 
 
@@ -56,6 +57,10 @@ def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) ->
     shard = ShardBuilder(
         f"{run}-gw0-{slug}", version, label=label, run=run, checks=all_checks(), seed=asked.conformance_seed
     )
+    if asked.replay is not None:
+        case = shipped_rows()[OTHER].cases[0].id
+        shard.replayed(OTHER, case, seen=0 if "missed" in words else 3).finish().write(asked.conformance_out / "shards")
+        return
     if "satisfied" in words:
         shard.satisfy(shipped_rows()[ROW])
     if "other-satisfied" in words:

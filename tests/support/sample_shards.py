@@ -86,6 +86,15 @@ class ShardBuilder:
         self._add(ReplayLine, requirement=row, evidence=evidence, seen=seen, tries=tries)
         return self
 
+    def replayed(self, row: str, case: str, *, seen: int, tries: int = 5) -> ShardBuilder:
+        """Add the examples of a schedule's replays, of which the first `seen` violated the case."""
+        for number in range(tries):
+            example, check = f"{row}/again/{number}", f"check-{row}"
+            if number < seen:
+                self._add(ObservationLine, requirement=row, case=case, result="violated", check=check, example=example)
+            self._add(ExampleLine, example=example, check=check, outcome="judged", rows=[row])
+        return self
+
     def finish(self) -> ShardBuilder:
         self._add(Footer, counts={"observation": sum(isinstance(line, ObservationLine) for line in self.lines)})
         return self

@@ -168,12 +168,13 @@ def seen_in(
         _sighting_of_line(folder, shard.header, line, replay, deviations, number, column)
         for shard in shards
         if shard.header is not None
-        for line, replay in _schedules_of(shard)
+        for line, replay in schedules_of(shard)
     ]
     return sorted(found, key=lambda one: not one.sighting.is_shrunk)
 
 
-def _schedules_of(shard: Shard) -> Iterator[tuple[ObservationLine, ReplayLine | None]]:
+def schedules_of(shard: Shard) -> Iterator[tuple[ObservationLine, ReplayLine | None]]:
+    """Yield a violation with evidence for each breach of a shard, or all whose shrunk schedules showed it again."""
     replays = {(line.requirement, line.evidence): line for line in shard.lines if isinstance(line, ReplayLine)}
     broken = [line for line in shard.lines if isinstance(line, ObservationLine) and line.evidence]
     for _, lines in groupby(sorted(filter(breaks_its_row, broken), key=_breach_of_line), key=_breach_of_line):

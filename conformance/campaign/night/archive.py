@@ -3,7 +3,7 @@
 A night without night.json was cut off while it was written, and does not count.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.campaign.night.plan import place_of
 from conformance.campaign.plan import write_whole
-from conformance.judging.news import JudgedCell
+from conformance.judging.news import BrokenCase, JudgedCell
 from conformance.running.baseline import read_baseline
 from fixtures.errors import WrongUse
 
@@ -19,19 +19,25 @@ NIGHT, MATRIX = "night.json", "matrix.json"
 
 
 class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
-    """A published night, and the attempt of each leg that gave it a column."""
+    """A published night, the attempt of each leg that gave it a column, and each leg's new cases that were not seen again."""
 
     night: str
     legs: dict[str, int]
+    not_seen_again: dict[str, list[BrokenCase]] = {}
 
 
 class PublishedColumn(NamedTuple):
     """A column as it was last published: the night, how many published nights ago, and its cells by row; an empty night
-    if it never was."""
+    if it never was.
+
+    `doubted` are the cases that any night found new and no replay saw again. Those of this night are not broken in its
+    cells.
+    """
 
     night: str = ""
     age: int = 0
     cells: Mapping[str, JudgedCell] = {}
+    doubted: Collection[BrokenCase] = ()
 
 
 class Archive:
@@ -46,13 +52,21 @@ class Archive:
 
     def column(self, label: str, before: str) -> PublishedColumn:
         """Return a column as it was last published in a night before `before`, so never by an earlier attempt of it."""
-        for age, each in enumerate(self.nights(before), start=1):
+        nights = self.nights(before)
+        doubted = {case for each in nights for case in each.not_seen_again.get(label, ())}
+        for age, each in enumerate(nights, start=1):
             if label in each.legs:
-                try:
-                    return PublishedColumn(each.night, age, read_baseline(self.matrix_of(each.night)).column(label))
-                except ValueError as error:
-                    raise WrongUse(str(error)) from error
+                cells = self._cells(each.night, label)
+                for row, case in each.not_seen_again.get(label, ()):
+                    cells |= {row: cells[row].without(case)} if row in cells else {}
+                return PublishedColumn(each.night, age, cells, doubted)
         return PublishedColumn()
+
+    def _cells(self, night: str, label: str) -> dict[str, JudgedCell]:
+        try:
+            return read_baseline(self.matrix_of(night)).column(label)
+        except ValueError as error:
+            raise WrongUse(str(error)) from error
 
     def matrix_of(self, night: str) -> Path:
         return self.folder / "nights" / night / MATRIX

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.campaign.night.confirming import Confirmations, read_confirmations
 from conformance.campaign.night.plan import NightPlan
 from conformance.campaign.plan import write_whole
 from fixtures.errors import WrongUse
@@ -33,11 +34,12 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt, its folder, and its end; None if it was cut off."""
+    """An attempt, its folder, its end, or None if it was cut off, and the replays of what was new."""
 
     attempt: Attempt
     folder: Path
     end: AttemptEnd | None
+    confirmed: Confirmations = {}
 
     @property
     def is_whole(self) -> bool:
@@ -81,6 +83,7 @@ def _read_attempt(path: Path) -> FoundAttempt:
             attempt=msgspec.json.decode(path.read_bytes(), type=Attempt),
             folder=path.parent,
             end=msgspec.json.decode(end.read_bytes(), type=AttemptEnd) if end.exists() else None,
+            confirmed=read_confirmations(path.parent),
         )
     except msgspec.DecodeError as error:
         raise WrongUse(f"{path.parent}: {error}. It is no attempt of this kit's.") from error

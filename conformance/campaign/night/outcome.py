@@ -7,8 +7,9 @@ import msgspec
 
 from conformance.campaign.night.archive import PublishedColumn
 from conformance.campaign.night.attempts import FoundAttempt
+from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
-from conformance.judging.news import Cells, ColumnNews, column_news
+from conformance.judging.news import BrokenCase, Cells, ColumnNews, column_news
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
 OLD = 7
@@ -17,12 +18,17 @@ COLOURS = {EXIT_SATISFIED: "green", EXIT_VIOLATED: "red", EXIT_TROUBLE: "trouble
 
 
 class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A leg's news beside its `baseline`, the night in which its column was last published; `attempts` are those that count."""
+    """A leg's news beside its `baseline`, the night in which its column was last published; `attempts` are those that count.
+
+    `not_seen_again` are new cases that no replay showed and no earlier night found; `confirmed` are the replays of new ones.
+    """
 
     leg: str
     attempts: list[int]
     baseline: str
     news: ColumnNews
+    not_seen_again: list[BrokenCase] = []
+    confirmed: Confirmations = {}
     trouble: list[str] = []
 
     @property
@@ -33,6 +39,10 @@ class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
     def reasons(self) -> list[str]:
         """The reasons why the leg is in trouble."""
         return [*self.trouble, *self.news.trouble, *self.news.too_little]
+
+    def describe(self, case: BrokenCase) -> str:
+        """Return a new case in words, with its replays if it has any."""
+        return f"{case}, {self.confirmed[case]}" if case in self.confirmed else str(case)
 
 
 def leg_outcome(
@@ -46,11 +56,16 @@ def leg_outcome(
     dead = [_why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
     dead += [f"its column is of night {before.night}, {before.age} nights old"] if before.age > OLD else []
     trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [_why_dead(one)])]
+    news = column_news(now, before.cells) if counting else ColumnNews()
+    confirmed = {case: replays for one in counting for case, replays in one.confirmed.items()}
+    unseen = [case for case in news.new if is_missed(confirmed.get(case)) and case not in before.doubted]
     return LegOutcome(
         leg=leg,
         attempts=[one.attempt.number for one in counting],
         baseline=before.night,
-        news=column_news(now, before.cells) if counting else ColumnNews(),
+        news=msgspec.structs.replace(news, new=[case for case in news.new if case not in unseen]),
+        not_seen_again=unseen,
+        confirmed=confirmed,
         trouble=trouble if counting else dead,
     )
 
@@ -77,8 +92,8 @@ def night_summary(plan: NightPlan, outcomes: Sequence[LegOutcome], *, is_publish
         why = "; ".join(plan.missing) or "no leg left a column"
         first = f"**Night {plan.night} is partial and published nothing**: {_escape(why)}. Legs: {legs}."
     rows = [
-        "| Kafka | | Beside night | New | Judged for the first time | Known | Trouble |",
-        "|---|---|---|---|---|---|---|",
+        "| Kafka | | Beside night | New | New, not seen again | Judged for the first time | Known | Trouble |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join([first, "", *rows, *map(_table_row, outcomes)]) + "\n"
 
@@ -89,7 +104,8 @@ def _table_row(one: LegOutcome) -> str:
         one.leg,
         COLOURS[one.exit_code],
         one.baseline or "none",
-        ", ".join(map(str, news.new)),
+        "; ".join(map(one.describe, news.new)),
+        "; ".join(map(one.describe, one.not_seen_again)),
         ", ".join(map(str, news.first_judged)),
         str(len(news.known)),
         "; ".join(one.reasons),

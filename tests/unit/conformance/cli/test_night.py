@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.outcome import judged_columns
+from conformance.catalogue import shipped_rows
 from conformance.cli.means import Means
 from conformance.cli.night import night
 from conformance.judging.news import judged_cell
@@ -20,9 +21,11 @@ from fixtures.errors import EngineMissing, WrongUse
 from fixtures.images import select_versions
 from protocol.errors import KitError
 from reports.carried import read_carried
+from tests.support.fake_column_run import OTHER
 
 ALL = select_versions(["all"])
 ONE, *OTHERS = ALL
+NEW = f"{OTHER} ({shipped_rows()[OTHER].cases[0].id})"
 FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 
 
@@ -83,8 +86,18 @@ class Nights:
         return sorted(path.parent.name for path in self.archive.glob("nights/*/night.json"))
 
     @property
+    def summary(self) -> str:
+        return (self.merged / "summary.md").read_text()
+
+    @property
     def first_line(self) -> str:
-        return (self.merged / "summary.md").read_text().splitlines()[0]
+        return self.summary.splitlines()[0]
+
+    @property
+    def replays(self) -> list[list[str]]:
+        """The options of all replays."""
+        files = self.folder.glob("night/legs/*/*/calls.jsonl")
+        return [msgspec.json.decode(line)[1] for file in files for line in file.read_text().splitlines()]
 
 
 @pytest.fixture
@@ -106,6 +119,39 @@ def test_a_leg_is_green_until_something_is_new(nights: Nights) -> None:
     assert nights.leg(ONE, "satisfied", "error") == 3
     assert nights.leg(ONE, "satisfied") == 3, "half of the rows"
     assert nights.leg(ONE, dead=True) == 3
+
+
+def test_what_is_new_is_replayed_at_once_with_another_seed(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.plan("2", "--seed", "11")
+    assert nights.leg(ONE, "satisfied", "violated") == 1
+    assert nights.merge() == 1
+    assert f"| {NEW}, 3 of 5 replays |  |" in nights.summary
+    (replay,) = nights.replays
+    assert replay[replay.index("--replay") + 1].endswith("schedule.json")
+    assert replay[replay.index("--conformance-seed") + 1] != "11"
+
+
+def test_what_no_replay_shows_again_is_red_only_in_a_second_night(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.plan("2")
+    assert nights.leg(ONE, "satisfied", "violated", "missed") == 0
+    assert nights.merge() == 3, "the other legs are dead"
+    assert f"|  | {NEW}, 0 of 5 replays |" in nights.summary
+    nights.plan("3")
+    assert nights.leg(ONE, "satisfied", "violated", "missed") == 1, "night 2 found it as well"
+    nights.merge()
+    assert f"| {NEW}, 0 of 5 replays |  |" in nights.summary
+    nights.plan("4")
+    assert nights.leg(ONE, "satisfied", "violated", "missed") == 0, "it is known now"
+
+
+def test_what_comes_back_after_a_night_without_it_is_red(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.publish("2", "satisfied", "violated", "missed")
+    nights.publish("3", "satisfied", "other-satisfied")
+    nights.plan("4")
+    assert nights.leg(ONE, "satisfied", "violated", "missed") == 1
 
 
 def test_only_a_whole_night_is_published(nights: Nights) -> None:

@@ -122,3 +122,10 @@ def test_the_baseline_column_of_a_build_is_that_of_its_name_or_else_of_its_relea
     assert baseline_label("4.3.1@mine", ["4.3.1"]) == "4.3.1"
     assert baseline_label("4.3.1@mine", ["4.3.1", "4.3.1@mine"]) == "4.3.1@mine"
     assert baseline_label("4.4.0", ["4.3.1"]) == ""
+
+
+def test_a_cell_without_its_only_broken_case_is_undecided() -> None:
+    assert cell("violated", "a").without("a").verdict == "inconclusive"
+    assert cell("violated", "a", "b").without("").broken_cases == []
+    left = cell("violated", "a", "b").without("a")
+    assert (left.verdict, left.broken_cases) == ("violated", ["b"])

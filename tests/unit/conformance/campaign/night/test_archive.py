@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from conformance.campaign.night.archive import NIGHT, Archive, PublishedNight
-from conformance.judging.news import JudgedCell
+from conformance.judging.news import BrokenCase, JudgedCell
 from conformance.judging.verdicts import Verdict
 from conformance.running.baseline import Baseline
 from fixtures.errors import WrongUse
@@ -14,10 +14,18 @@ from fixtures.errors import WrongUse
 ROW = "KIP101-INV-01"
 
 
-def publish(archive: Archive, night: str, *columns: str, attempt: int = 1, verdict: Verdict = "satisfied") -> None:
+def publish(
+    archive: Archive,
+    night: str,
+    *columns: str,
+    attempt: int = 1,
+    verdict: Verdict = "satisfied",
+    doubted: dict[str, list[BrokenCase]] | None = None,
+) -> None:
     cells = [JudgedCell(requirement=ROW, kafka_version=column, verdict=verdict) for column in columns]
     matrix = msgspec.json.encode(Baseline(kafka_versions=[*columns], cells=cells))
-    archive.publish(PublishedNight(night=night, legs=dict.fromkeys(columns, attempt)), matrix)
+    legs = dict.fromkeys(columns, attempt)
+    archive.publish(PublishedNight(night=night, legs=legs, not_seen_again=doubted or {}), matrix)
 
 
 def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: Path) -> None:
@@ -27,7 +35,18 @@ def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: P
     assert archive.column("4.3.1", "2026-11-26")[:2] == ("2026-11-25", 1)
     column = archive.column("3.8.1", "2026-11-26")
     assert (column.night, column.age, column.cells[ROW].verdict) == ("2026-11-24", 2, "violated")
-    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {})
+    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {}, ())
+
+
+def test_what_no_replay_saw_again_is_not_broken_in_the_baseline(tmp_path: Path) -> None:
+    archive, case = Archive(tmp_path), BrokenCase(ROW, "")
+    publish(archive, "1", "3.8.1", "4.3.1", verdict="violated", doubted={"4.3.1": [case]})
+    assert archive.column("3.8.1", "2").cells[ROW].verdict == "violated"
+    column = archive.column("4.3.1", "2")
+    assert (column.cells[ROW].verdict, column.doubted) == ("inconclusive", {case})
+    publish(archive, "2", "4.3.1", verdict="violated")
+    column = archive.column("4.3.1", "3")
+    assert (column.cells[ROW].verdict, column.doubted) == ("violated", {case}), "a second night found it"
 
 
 def test_no_attempt_of_a_night_is_the_baseline_of_another(tmp_path: Path) -> None:

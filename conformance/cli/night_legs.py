@@ -1,0 +1,107 @@
+"""The legs of a night: a leg's column, its news, and the replays of what is new."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.campaign.night.archive import Archive
+from conformance.campaign.night.attempts import (
+    Attempt,
+    AttemptEnd,
+    FoundAttempt,
+    begin_attempt,
+    counting_attempts,
+    end_attempt,
+    find_attempts,
+)
+from conformance.campaign.night.confirming import confirmations_of, schedules_to_replay, write_confirmations
+from conformance.campaign.night.outcome import LegOutcome, leg_outcome
+from conformance.campaign.night.plan import NightPlan
+from conformance.campaign.outcome import is_troubled, judged_columns
+from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan
+from conformance.catalogue import shipped_rows
+from conformance.catalogue.deviations import load_deviations
+from conformance.cli.engine import print_progress
+from conformance.cli.matrix import run_columns, say_bad_ends
+from conformance.cli.means import Means
+from conformance.cli.options import deviations_options
+from conformance.judging.news import BrokenCase, judged_cell
+from conformance.running.columns import VERSION
+from conformance.running.provenance import ATTEMPT
+from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
+from history.shards import read_shards
+from protocol.errors import KitError
+
+REPLAYS = "replays"
+"""The folder of an attempt in which new violations are replayed; no merge reads it."""
+
+
+def run_leg(
+    folder: Path, one: Attempt, made: NightPlan, archive: Archive, deviations: Sequence[str], means: Means
+) -> LegOutcome:
+    """Run an attempt of a leg below `folder`, replay what is new in it, and return what it broke."""
+    own = folder / made.night / f"{one.leg}-{one.number}"
+    run_attempt(own, one, [*made.options, *deviations_options(deviations)], means)
+
+    def outcome() -> LegOutcome:
+        found = [each for each in find_attempts(folder, made) if each.attempt == one]
+        return _outcome_by_shards(made, found, one.leg, archive, deviations)
+
+    first = outcome()
+    return outcome() if replay_new(own, one, first.news.new, deviations, means) else first
+
+
+def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
+    """Run a leg's column; an error of the kit ends the attempt as a dead one."""
+    begin_attempt(folder, attempt)
+    os.environ[ATTEMPT] = str(attempt.number)
+    column = ColumnRun(name=attempt.leg, selection=[VERSION, attempt.leg])
+    plan = new_plan([column], options)
+    try:
+        means.prepare([attempt.leg])
+        begin_plan(folder, plan, PLAN, print_progress)
+        run_columns(folder, plan, at_once=1, command=means.pytest)
+        say_bad_ends(folder, plan)
+        end_attempt(folder, _end_of(column, folder))
+    except KitError as error:
+        print_progress(f"{attempt}: {error}")
+        end_attempt(folder, AttemptEnd(is_whole=False, trouble=[str(error)]))
+
+
+def _end_of(column: ColumnRun, folder: Path) -> AttemptEnd:
+    is_whole = column.code in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) and any((folder / "shards").glob("*.jsonl"))
+    troubled = is_troubled(column, folder / "shards")
+    trouble = [f"its run ended with {column.code}"] if troubled or not is_whole else []
+    return AttemptEnd(is_whole=is_whole, trouble=trouble)
+
+
+def replay_new(folder: Path, one: Attempt, new: Sequence[BrokenCase], deviations: Sequence[str], means: Means) -> bool:
+    """Replay a schedule of each new case on fresh clusters, with another seed, and record how often it is seen again.
+
+    Return whether anything was recorded: in trouble of the kit nothing is, and all that is new counts.
+    """
+    wanted = schedules_to_replay(folder, read_shards(folder / "shards"), new) if new else []
+    if not wanted:
+        return False
+    runs = [each.replay([VERSION, one.leg]) for each in wanted]
+    print_progress(f"{one}: {len(new)} new, replayed: {', '.join(run.name for run in runs)}")
+    try:
+        run_columns(folder / REPLAYS, new_plan(runs, deviations_options(deviations)), at_once=1, command=means.pytest)
+    except KitError as error:
+        print_progress(f"{one}: nothing is replayed: {error}")
+        return False
+    shards = folder / REPLAYS / "shards"
+    found = confirmations_of((each, [*read_shards(shards, run.run)]) for each, run in zip(wanted, runs, strict=True))
+    write_confirmations(folder, found)
+    print_progress("\n".join(f"{case}: {replays}" for case, replays in found.items()))
+    return True
+
+
+def _outcome_by_shards(
+    made: NightPlan, found: Sequence[FoundAttempt], name: str, archive: Archive, deviations: Sequence[str]
+) -> LegOutcome:
+    counting = counting_attempts(found, name)
+    known = load_deviations(shipped_rows(), *map(Path, deviations))
+    judged = [judged_columns(one.folder / "shards", known) for one in counting]
+    cells = {cell.requirement: judged_cell(cell, each.explained) for each in judged for cell in each.cells}
+    return leg_outcome(name, counting, found, cells, archive.column(name, made.night))
