@@ -18,13 +18,16 @@ from reports.rule_changes import rule_changes
 
 
 class CarriedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column of the published `matrix` of night `from_run`; `reason` is why it was not run since."""
+    """A column of the published `matrix` of night `from_run`; `reason` is why it was not run since.
+
+    Without a `matrix` it was never published, and is only named where a row may have been broken or mended in it.
+    """
 
     kafka_version: str
-    matrix: str
-    from_run: str
-    age_nights: int
     reason: str
+    matrix: str = ""
+    from_run: str = ""
+    age_nights: int = 0
 
 
 def read_carried(path: Path) -> list[CarriedColumn]:
@@ -40,7 +43,7 @@ def carry_over(
     A row that was changed since is not carried over. Raises ReportError for a matrix without the column.
     """
     columns, cells = {column.kafka_version: column for column in matrix.columns}, list(matrix.cells)
-    for one in carried:
+    for one in (each for each in carried if each.matrix):
         published = read_matrix(Path(one.matrix))
         label = column_named(one.kafka_version, published.kafka_versions)
         own = _carried_cells(label, published, matrix.requirements)
@@ -48,7 +51,11 @@ def carry_over(
         cells += own
     ordered = sorted(columns.values(), key=lambda column: (place_of_version(column.version), column.kafka_version))
     labels = [column.kafka_version for column in ordered]
-    firsts = row_firsts(by_column(cells), in_order(ordered).labels)
+    unrun = [one.kafka_version for one in carried if not one.matrix]
+    versions = {column.kafka_version: column.version for column in ordered} | {label: label for label in unrun}
+    order = sorted([*in_order(ordered).labels, *unrun], key=lambda label: place_of_version(versions[label]))
+    ages = {column.kafka_version: column.age for column in ordered if column.age}
+    firsts = row_firsts(by_column(cells), order, ages)
     return (
         msgspec.structs.replace(
             matrix,

@@ -47,6 +47,10 @@ class Firsts(msgspec.Struct, frozen=True, kw_only=True):
     `bad` are the versions that violate it, `good` those that satisfy it; other verdicts decide nothing. `first_bad` is
     the oldest bad one and `last_good` the newest good one before it ("" if none: bad since the oldest column that
     decides); `first_good` is the first good one after the newest bad one ("" if it is still bad).
+
+    `unrun_before` are the columns between `last_good` (or the oldest) and `first_bad` that did not run the row,
+    `unrun_after` those between the newest bad one and `first_good` (or the newest). `ages` are those of the named columns
+    that were carried over from an earlier night.
     """
 
     requirement: str
@@ -55,6 +59,9 @@ class Firsts(msgspec.Struct, frozen=True, kw_only=True):
     first_bad: str
     last_good: str
     first_good: str
+    unrun_before: list[str] = []
+    unrun_after: list[str] = []
+    ages: dict[str, str] = {}
 
 
 class Wavering(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,10 @@ Sides = Mapping[str, Mapping[str, Verdict]]
 """The verdict of each row on each side: a column by its label, or a run by `4.3.1 in run 261121-…`."""
 
 
+_UNRUN = ("", "not-run", "error")
+"""The verdicts of a row on a column that did not run it, or not to its end."""
+
+
 class NeighbourChange(VerdictChange, frozen=True, kw_only=True):
     """A row on two neighbouring sides."""
 
@@ -32,28 +36,39 @@ def by_column(cells: Iterable[ReportedCell]) -> dict[str, dict[str, Verdict]]:
     return found
 
 
-def row_firsts(sides: Sides, order: Sequence[str]) -> list[Firsts]:
-    """Return the `Firsts` of each row that some column breaks or satisfies; `order` has the oldest column first."""
+def row_firsts(sides: Sides, order: Sequence[str], ages: Mapping[str, str] | None = None) -> list[Firsts]:
+    """Return the `Firsts` of each row that some column breaks or satisfies; `order` has the oldest column first.
+
+    A column of `order` without a side was not run; `ages` are those of columns that were carried over.
+    """
     rows = dict.fromkeys(row for label in order for row in sides.get(label, {}))
-    found = (_firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order]) for row in rows)
+    found = (
+        _firsts_of_row(row, [(label, sides.get(label, {}).get(row, "")) for label in order], ages or {}) for row in rows
+    )
     return [one for one in found if one.bad or one.good]
 
 
-def _firsts_of_row(row: str, verdicts: Sequence[tuple[str, str]]) -> Firsts:
+def _firsts_of_row(row: str, verdicts: Sequence[tuple[str, str]], ages: Mapping[str, str]) -> Firsts:
     bad, good = ([place for place, (_, seen) in enumerate(verdicts) if seen == v] for v in ("violated", "satisfied"))
-    before = [place for place in good if bad and place < bad[0]]
-    after = [place for place in good if bad and place > bad[-1]]
+    before = [place for place in good if bad and place < bad[0]][-1:]
+    after = [place for place in good if bad and place > bad[-1]][:1]
 
-    def names(places: Sequence[int]) -> list[str]:
+    def names(places: Iterable[int]) -> list[str]:
         return [verdicts[place][0] for place in places]
+
+    def unrun(begin: int, end: int) -> list[str]:
+        return [label for label, seen in verdicts[begin:end] if seen in _UNRUN]
 
     return Firsts(
         requirement=row,
         bad=names(bad),
         good=names(good),
         first_bad="".join(names(bad[:1])),
-        last_good="".join(names(before[-1:])),
-        first_good="".join(names(after[:1])),
+        last_good="".join(names(before)),
+        first_good="".join(names(after)),
+        unrun_before=unrun(before[0] if before else 0, bad[0]) if bad else [],
+        unrun_after=unrun(bad[-1], after[0] if after else len(verdicts)) if bad else [],
+        ages={label: ages[label] for label in names([*bad[:1], *before, *after]) if label in ages},
     )
 
 

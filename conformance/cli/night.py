@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from conformance.campaign.night.archive import Archive, PublishedNight
+from conformance.campaign.night.archive import Archive, PublishedColumn, PublishedNight
 from conformance.campaign.night.attempts import (
     Attempt,
     FoundAttempt,
@@ -177,21 +177,17 @@ def _carry_options(
     made: NightPlan, dead: Sequence[str], found: Sequence[FoundAttempt], known: Archive, out: Path
 ) -> list[str]:
     """Return the merge's option that has a whole night show the dead legs' columns as they were last published."""
-    published = {name: column for name in dead if (column := known.column(name, made.night)).night}
-    if not (made.is_whole and published):
+    if not (made.is_whole and dead):
         return []
-    carried = [
-        CarriedColumn(
-            kafka_version=name,
-            matrix=str(known.matrix_of(column.night).absolute()),
-            from_run=column.night,
-            age_nights=column.age,
-            reason="; ".join(leg_outcome(name, [], found, {}, column).reasons),
-        )
-        for name, column in published.items()
-    ]
+    carried = [_carried(name, found, known, known.column(name, made.night)) for name in dead]
     write_whole(out / CARRIED, msgspec.json.encode(carried))
     return ["--carry", str(out / CARRIED)]
+
+
+def _carried(name: str, found: Sequence[FoundAttempt], known: Archive, column: PublishedColumn) -> CarriedColumn:
+    reason = "; ".join(leg_outcome(name, [], found, {}, column).reasons)
+    matrix = str(known.matrix_of(column.night).absolute()) if column.night else ""
+    return CarriedColumn(kafka_version=name, reason=reason, matrix=matrix, from_run=column.night, age_nights=column.age)
 
 
 def _merge_legs(

@@ -14,7 +14,7 @@ from history.command import replay_command
 from protocol.words import say
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts, Violation
-from reports.texts.versions import in_words, spans
+from reports.texts.versions import in_words, spans, unrun_in_words, with_age
 from reports.texts.wording import (
     GLYPHS,
     MEANINGS,
@@ -211,11 +211,12 @@ def _history_lines(about: ExplainedCell) -> Iterator[str]:
         yield f"  {GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
     for first in about.insights.firsts:
         if first.requirement == about.requirement and first.bad:
-            before = f"good until {first.last_good}" if first.last_good else "no release before it is known to be good"
-            after = (
-                f"good again since {first.first_good}" if first.first_good else "no later release is known to be good"
-            )
-            yield f"  First bad release: {first.first_bad} ({before}); {after}"
+            good, again = with_age(first, first.last_good), with_age(first, first.first_good)
+            before = [f"good until {good}" if good else "no release before it is known to be good"]
+            after = [f"good again since {again}" if again else "no later release is known to be good"]
+            before += filter(None, [unrun_in_words(first.unrun_before)])
+            after += filter(None, [unrun_in_words(first.unrun_after)])
+            yield f"  First bad release: {with_age(first, first.first_bad)} ({', '.join(before)}); {', '.join(after)}"
 
 
 def _trend_lines(about: ExplainedCell) -> Iterator[str]:

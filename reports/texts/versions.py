@@ -43,5 +43,22 @@ def broken_since(firsts: Firsts, *, race: bool = False) -> str:
         return ""
     if race:
         return f"Seen in {', '.join(firsts.bad)}; a race: where it was not met, nothing is known"
-    began = f"Since {firsts.first_bad} " + (f"({firsts.last_good} was good)" if firsts.last_good else "or before")
-    return f"{began}, " + (f"mended in {firsts.first_good}" if firsts.first_good else f"last seen in {firsts.bad[-1]}")
+    good = f"{with_age(firsts, firsts.last_good)} was good" if firsts.last_good else ""
+    before = "; ".join(filter(None, [good, unrun_in_words(firsts.unrun_before)]))
+    began = f"Since {with_age(firsts, firsts.first_bad)}"
+    began += "" if firsts.last_good else " or before"
+    began += f" ({before})" if before else ""
+    mended = (
+        f"mended in {with_age(firsts, firsts.first_good)}" if firsts.first_good else f"last seen in {firsts.bad[-1]}"
+    )
+    after = unrun_in_words(firsts.unrun_after)
+    return f"{began}, {mended}" + (f" ({after})" if after else "")
+
+
+def with_age(firsts: Firsts, label: str) -> str:
+    """Return the label of a column, with its age if it was carried over."""
+    return f"{label} [{age}]" if (age := firsts.ages.get(label)) else label
+
+
+def unrun_in_words(labels: Sequence[str]) -> str:
+    return f"{', '.join(labels)} not run" if labels else ""

@@ -14,6 +14,7 @@ from reports.merge import Merged
 from reports.site.pages import write_site
 from reports.texts.badges import badges
 from reports.texts.markdown import summary
+from reports.texts.versions import broken_since
 from tests.support.sample_matrix import ROW, all_cases, cell, checks, matrix, violation
 
 OLD, NEW = "3.8.1", "4.3.1"
@@ -44,6 +45,16 @@ def test_a_column_that_was_not_run_keeps_its_verdicts_place_and_age(tmp_path: Pa
     assert found.columns[0].verdicts["violated"] == 1
     (first,) = [one for one in insights.firsts if one.requirement == ROW]
     assert (first.first_bad, first.first_good) == (OLD, NEW)
+
+
+def test_since_when_names_columns_that_were_not_run_or_are_of_another_night(tmp_path: Path) -> None:
+    never = CarriedColumn(kafka_version="3.9.2", reason="it never began")
+    old = carried(tmp_path, judged(OLD, violated=OLD))
+    _, insights = carry_over(judged("3.7.2", NEW), Insights(), [old, never], shipped_rows())
+    (first,) = [one for one in insights.firsts if one.requirement == ROW]
+    assert (first.first_bad, first.last_good, first.first_good) == (OLD, "3.7.2", NEW)
+    assert (first.unrun_before, first.unrun_after, first.ages) == ([], ["3.9.2"], {OLD: "2 nights old"})
+    assert broken_since(first) == f"Since {OLD} [2 nights old] (3.7.2 was good), mended in {NEW} (3.9.2 not run)"
 
 
 def test_evidence_of_another_night_is_not_linked(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,16 +108,27 @@ def test_first_bad_and_first_good_go_by_the_order_of_columns() -> None:
         },
         ["3.3.2", "3.8.1", "3.9.2", "3.10.0", "3.10.1", "4.0.0", "4.0.1", "4.3.1", "nightly"],
     )
-    assert found == [
-        Firsts(requirement="always", bad=["3.3.2", "4.3.1"], good=[], first_bad="3.3.2", last_good="", first_good=""),
-        Firsts(requirement="broke", bad=["3.3.2", "4.0.1"], good=["4.0.0"], first_bad="3.3.2", last_good="", first_good=""),
-        Firsts(
-            requirement="mended", bad=["3.9.2", "3.10.0"], good=["3.8.1", "3.10.1"], first_bad="3.9.2", last_good="3.8.1",
-            first_good="3.10.1",
-        ),
-        Firsts(requirement="right", bad=[], good=["4.0.0"], first_bad="", last_good="", first_good=""),
-        Firsts(requirement="trunk", bad=["nightly"], good=["4.3.1"], first_bad="nightly", last_good="4.3.1", first_good=""),
-    ]  # fmt: skip
+    assert [(one.requirement, one.bad, one.good, one.first_bad, one.last_good, one.first_good) for one in found] == [
+        ("always", ["3.3.2", "4.3.1"], [], "3.3.2", "", ""),
+        ("broke", ["3.3.2", "4.0.1"], ["4.0.0"], "3.3.2", "", ""),
+        ("mended", ["3.9.2", "3.10.0"], ["3.8.1", "3.10.1"], "3.9.2", "3.8.1", "3.10.1"),
+        ("right", [], ["4.0.0"], "", "", ""),
+        ("trunk", ["nightly"], ["4.3.1"], "nightly", "4.3.1", ""),
+    ]
+
+
+@pytest.mark.parametrize("unrun", ["not-run", "error"])
+def test_a_column_that_was_not_run_is_named_between_the_good_and_the_bad_one(unrun: Verdict) -> None:
+    order = ["3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2"]
+    row: dict[str, Verdict] = {"3.4.1": "satisfied", "3.5.2": unrun, "3.6.2": "violated", "3.7.2": "inapplicable"}
+    (open_end,) = _firsts({"row": row}, order)
+    assert (open_end.unrun_before, open_end.unrun_after) == (["3.5.2"], ["3.8.1", "3.9.2"]), "3.3.2 is no longer asked"
+    (closed,) = _firsts({"row": row | {"3.9.2": "satisfied"}}, order)
+    assert closed.unrun_after == ["3.8.1"]
+    (unknown,) = _firsts({"row": {"3.6.2": "violated", "3.5.2": "inconclusive"}}, order[:4])
+    assert unknown.unrun_before == ["3.3.2", "3.4.1"]
+    (good,) = _firsts({"row": {"3.6.2": "satisfied"}}, order)
+    assert good.unrun_before == good.unrun_after == []
 
 
 def test_a_column_without_a_place_says_nothing_of_since_when() -> None:
