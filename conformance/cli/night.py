@@ -131,6 +131,9 @@ def leg(
 @_archive
 @click.option("--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True)
 @click.option("--pool-cut-off", "pooled", multiple=True, metavar="LEG", help="also count attempts that were cut off")
+@click.option(
+    "--lab", type=PATH, default=Path("night/lab"), metavar="DIR", show_default=True, help="the fault lab's tables"
+)
 @deviations_option
 @click.pass_obj
 def merge(
@@ -140,6 +143,7 @@ def merge(
     archive: Path,
     out: Path,
     pooled: Sequence[str],
+    lab: Path,
     deviations: Sequence[str],
 ) -> int:
     """Merge the newest whole attempt of each leg. A whole night is added to the archive and laid out in DIR/site."""
@@ -153,7 +157,7 @@ def merge(
             *_carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
         ]
         outcomes = _merge_legs(made, found, counting, known, out, options, means or Means())
-        summary = night_summary(made, outcomes, is_published=is_published)
+        summary = night_summary(made, outcomes, is_published=is_published) + _tables_of(lab)
         if is_published:
             _publish(made, counting, outcomes, known, out)
         _write_summary(summary, out)
@@ -244,6 +248,15 @@ def _publish(
     unseen = {one.leg: one.not_seen_again for one in outcomes if one.not_seen_again}
     published = PublishedNight(night=made.night, legs=legs, not_seen_again=unseen)
     known.publish(published, (out / "matrix" / "matrix.json").read_bytes())
+
+
+def _tables_of(lab: Path) -> str:
+    """Return the tables that the fault lab printed, each below the name of its file."""
+    printed = {path: path.read_text().splitlines() for path in sorted(lab.rglob("*.txt"))}
+    tables = {path.stem: [line for line in lines if line.startswith("|")] for path, lines in printed.items()}
+    return "".join(
+        "\n".join(["", f"Fault lab: {name}", "", *(table or ["no table"]), ""]) for name, table in tables.items()
+    )
 
 
 def _write_summary(summary: str, out: Path) -> None:

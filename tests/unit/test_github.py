@@ -119,6 +119,24 @@ def test_each_script_is_one_of_bash(path: Path) -> None:
         assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.name)
+def test_each_action_is_pinned_by_its_digest_and_each_job_names_an_image(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text())
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    assert not re.search("runs-on: .*latest", path.read_text())
+
+
+def test_one_action_has_one_digest_everywhere() -> None:
+    texts = [path.read_text() for path in (ACTION, *WORKFLOWS)]
+    used = {(name, pin) for text in texts for name, pin in re.findall(r"uses: ([\w-]+/[\w-]+)[\w/-]*@(.*)", text)}
+    assert len({name for name, _ in used}) == len(used)
+
+
+def test_no_workflow_writes_out_a_version_of_kafka() -> None:
+    assert not re.search(r"--kafka-version \d", NIGHTLY.read_text())
+
+
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
 def test_a_form_has_what_github_asks_for(path: Path) -> None:
     form = read(path)

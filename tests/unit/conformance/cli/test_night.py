@@ -223,6 +223,16 @@ def test_a_scheduled_job_is_told_of_legs_and_publication(nights: Nights, monkeyp
     assert (nights.folder / "GITHUB_STEP_SUMMARY").read_text().startswith("**Night 7: published.**")
 
 
+def test_the_tables_of_the_fault_lab_are_shown(nights: Nights) -> None:
+    lab = nights.folder / "night" / "lab" / "lab-1"
+    lab.mkdir(parents=True)
+    (lab / "faults.txt").write_text("booting\n| fault | witness |\n|---|---|\n| kill | shown |\n")
+    (lab / "storm.txt").write_text("no engine\n")
+    nights.publish("1", "satisfied")
+    assert "Fault lab: faults\n\n| fault | witness |\n|---|---|\n| kill | shown |\n" in nights.summary
+    assert "Fault lab: storm\n\nno table\n" in nights.summary
+
+
 def test_a_disk_that_is_full_publishes_nothing(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     nights.publish("1", "satisfied")
     nights.plan("2")
