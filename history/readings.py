@@ -119,7 +119,7 @@ class EpochEntry(msgspec.Struct, frozen=True, order=True):
     start_offset: int
 
 
-class Word(msgspec.Struct, frozen=True, gc=False):
+class PartitionRegistration(msgspec.Struct, frozen=True, gc=False):
     """A partition's registration at the controllers: its leader, ISR and eligible replicas.
 
     `leader` is -1 for none; `last_known` has the last known leader while the ISR is empty (KIP-966). `epoch` is the
@@ -142,7 +142,7 @@ class RegistrationHistory(msgspec.Struct, frozen=True, gc=False):
 
     topic: str
     index: int
-    registrations: tuple[Word, ...]
+    registrations: tuple[PartitionRegistration, ...]
 
 
 class RegistrationHistories(msgspec.Struct, frozen=True, gc=False):
@@ -258,7 +258,7 @@ class ReadDisks(Operation[HeldReplicas], frozen=True):
     on: Sequence[Sequence[str]]
 
 
-class ReadWord(Operation[Word], frozen=True):
+class ReadRegistration(Operation[PartitionRegistration], frozen=True):
     """A read of a partition's latest registration in a controller's log on disk."""
 
     op: ClassVar[str] = "word"

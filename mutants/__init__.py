@@ -29,7 +29,7 @@ class Red(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A planted bug. `targets` has each place that it changes as Class#method, with the names that the class has had.
+    """A planted bug. `targets` are the places that it changes, each with its names over the releases, as Class#method.
 
     `applies` are the Kafka versions with these places, as in the catalogue; `when` says how often the bug shows there.
     Rows in `red` must turn `violated`; rows in `may` can, depending on timing.

@@ -1,6 +1,5 @@
-"""kit mutants`: `build` prints/The commands of `./kit mutants`: `build` prints/kit mutants`: `build` prints the
-reference of an image for --kafka-image; `compare` compares a mutant's column of a matrix with the table and with the
-column of the unmodified Kafka."""
+"""The commands of `./kit mutants`: `build` prints the reference of an image for --kafka-image; `compare` compares a
+mutant's column of a matrix with the table and with the column of the unmodified Kafka."""
 
 from __future__ import annotations
 

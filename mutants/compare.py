@@ -1,4 +1,4 @@
-"""Compares a mutant's red rows with the table: its column beside that of the unmodified Kafka."""
+"""The comparison of a mutant's red rows with the table and with the column of the unmodified Kafka."""
 
 from pathlib import Path
 from typing import Any

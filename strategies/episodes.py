@@ -14,7 +14,7 @@ import msgspec
 from hypothesis.strategies import DrawFn, SearchStrategy, composite, integers, just, lists, sampled_from
 
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.base.together import pairs_of
+from fixtures.faults.base.overlaps import pairs_of
 from strategies.faults import faults_of
 from strategies.steps import Disturb, Heal, HealPartly, Step
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.base.together import pairs_of
+from fixtures.faults.base.overlaps import pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds import (
     batches,

@@ -15,7 +15,7 @@ import msgspec
 
 from conformance.running.columns import WantedColumn
 from fixtures.errors import WrongUse
-from fixtures.runs import alive
+from fixtures.runs import is_alive
 from history.schema import SCHEMA, decode
 
 PLAN, RERUN, BISECT = "plan.json", "rerun.json", "bisect.json"
@@ -134,7 +134,7 @@ def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
 
 def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
     """Raise WrongUse while a column is running: two commands would move each other's recordings aside."""
-    running = [column for column in columns if column.run and column.code is None and alive(column.run)]
+    running = [column for column in columns if column.run and column.code is None and is_alive(column.run)]
     if running:
         names = ", ".join(f"{column.name} (run {column.run})" for column in running)
         raise WrongUse(

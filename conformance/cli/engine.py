@@ -8,7 +8,7 @@ from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, progress_apart, versions_option
 from fixtures.engine import ensure
 from fixtures.images import select_versions
-from fixtures.ready import have_ready
+from fixtures.ready import prepare_engine
 from fixtures.runs import forget
 from fixtures.runs import sweep as sweep_engine
 from reports.commands.options import Form, form, print_json
@@ -27,7 +27,7 @@ def setup(kafka_version: Sequence[str]) -> None:
 def make_ready(versions: Sequence[str]) -> None:
     """Make sure that an engine answers, and obtain the images of these versions. Raises UnknownVersion and KitError."""
     wanted = select_versions(list(versions))
-    have_ready(wanted, print_progress)
+    prepare_engine(wanted, print_progress)
     if wanted:
         print_progress(f"ready: the Docker engine, and Kafka {', '.join(wanted)}")
 

@@ -19,7 +19,7 @@ from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.selftest import (
     SelfTest,
     Targets,
-    as_expected,
+    all_as_expected,
     choose_faults,
     fault_kinds,
     lab_of,
@@ -27,7 +27,7 @@ from fixtures.faults.selftest import (
     self_test,
 )
 from fixtures.images import Image
-from fixtures.ready import have_ready
+from fixtures.ready import prepare_engine
 from fixtures.runs import Run
 from history.exit_codes import exit_code_of
 from reports.commands.options import Form, completing, form, out_option, print_json
@@ -60,7 +60,7 @@ def faults(fault: Sequence[str], every_role: bool, sabotage: bool, form: Form, *
         print_json(msgspec.to_builtins(tested))
     else:
         print_progress(results_table(tested))
-    expected = all(as_expected(rows, sabotage=sabotage) for rows in tested.values())
+    expected = all(all_as_expected(rows, sabotage=sabotage) for rows in tested.values())
     return exit_code_of(troubled=not expected)
 
 
@@ -87,7 +87,7 @@ def _prepare(columns: Sequence[WantedColumn]) -> None:
     if versions := [one.name for one in columns if one.option == VERSION]:
         make_ready(versions)
     else:
-        have_ready((), print_progress)
+        prepare_engine((), print_progress)
 
 
 @click.command(context_settings=HELP)

@@ -50,7 +50,7 @@ from conformance.running.recording.unfinished import unfinished_lines
 from conformance.running.settings import make_writable
 from fixtures.errors import WrongUse
 from fixtures.images import select_versions
-from fixtures.runs import kept_of
+from fixtures.runs import kept_notes
 from history.exit_codes import EXIT_INTERRUPTED, EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
 from protocol.errors import KitError
@@ -331,7 +331,7 @@ def say_bad_ends(out: Path, plan: Plan, expected: Sequence[int] = (EXIT_SATISFIE
                     ]
                 )
             )
-        for kept in kept_of(column.run):
+        for kept in kept_notes(column.run):
             print_progress(kept)
 
 

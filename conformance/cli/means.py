@@ -11,8 +11,8 @@ import msgspec
 from conformance.campaign.column_runs import PYTEST
 from conformance.cli.engine import print_progress
 from conformance.running.columns import WantedColumn
-from fixtures.images import at_hand
-from fixtures.ready import have_ready
+from fixtures.images import is_at_hand
+from fixtures.ready import prepare_engine
 
 Prepare = Callable[[Sequence[str]], object]
 """A function that makes an engine and the images of some versions ready."""
@@ -32,9 +32,9 @@ def merge_with_spark(out: Path, options: Sequence[str]) -> int:
 class Means(msgspec.Struct, frozen=True, kw_only=True):
     """The engine, pytest, Spark and clock of a command; tests replace them."""
 
-    prepare: Prepare = lambda versions: have_ready(versions, print_progress)
+    prepare: Prepare = lambda versions: prepare_engine(versions, print_progress)
     pytest: Sequence[str] = PYTEST
     merge: Merge = merge_with_spark
     clock: Callable[[], float] = time.monotonic
-    at_hand: Callable[[str], bool] = at_hand
+    at_hand: Callable[[str], bool] = is_at_hand
     version_of: Callable[[WantedColumn], str] = lambda column: column.image(print_progress).version

@@ -27,7 +27,7 @@ from conformance.running.columns import (
 from conformance.running.session import machine_name
 from conformance.running.settings import AS_HELP, DEVIATIONS_HELP, LABEL_HELP, LIBS_HELP, OPTIONS, Option
 from fixtures.errors import WrongUse
-from fixtures.images import newest_patches, refuse_home, released_versions, select_versions
+from fixtures.images import check_home, newest_patches, released_versions, select_versions
 from reports.commands.options import Complete, Form, complete_rows, completing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,7 +60,7 @@ class Chosen(NamedTuple):
     def with_versions(self, versions: Sequence[str]) -> list[WantedColumn]:
         """Return the columns with these versions. Raises WrongUse."""
         for home in self.homes:
-            refuse_home(home)
+            check_home(home)
         try:
             return wanted_columns(versions, self.images, self.homes, self.overrides)
         except ValueError as error:

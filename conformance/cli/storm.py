@@ -18,8 +18,8 @@ import msgspec
 from conformance.running.probe.run import draw_inputs
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Injector, Unhealed, Unwitnessed
+from fixtures.faults.base.overlaps import clash, pairs_of
 from fixtures.faults.base.target import FaultTarget
-from fixtures.faults.base.together import clash, pairs_of
 from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import Calm, Overlap, Plan, Single, Skipped, run
 from fixtures.faults.selftest import Targets, stage_role

@@ -34,8 +34,8 @@ from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer, close_all
-from fixtures.disk.words import latest_registration
-from fixtures.producers import KafkaPythonProducer, all_closed
+from fixtures.disk.registrations import latest_registration
+from fixtures.producers import KafkaPythonProducer, close_producers
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.views.quorum import leader_known_to
@@ -48,16 +48,16 @@ from history.readings import (
     File,
     HeldReplicas,
     Metric,
+    PartitionRegistration,
     ReadDisks,
     ReadFile,
     ReadMetadataLog,
     ReadMetric,
+    ReadRegistration,
     ReadRegistrations,
-    ReadWord,
     RegistrationHistories,
     RunQuorumTool,
     ToolRun,
-    Word,
 )
 from history.shards import Column
 from protocol.codes import Error
@@ -175,7 +175,7 @@ class Bench:
     def close(self) -> None:
         """Close everything that this bench opened; lent clients are kept for the next example."""
         close_all(self._consumers)
-        if errors := all_closed(self._producers):
+        if errors := close_producers(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
             client.close()
@@ -326,9 +326,9 @@ class Bench:
         """Return a broker's replica of a partition (`topic-0`) on disk. It can be read, or damaged while the broker is down."""
         return Disk(self.tape, name, partition, lambda: self._require_cluster().container(name))
 
-    def registration_on_disk(self, controller: str, topic: Topic, index: int) -> Word:
+    def registration_on_disk(self, controller: str, topic: Topic, index: int) -> PartitionRegistration:
         """Return a controller's registration of a partition, read from its log on disk; no broker needs to be running."""
-        wanted = ReadWord(topic.name, index)
+        wanted = ReadRegistration(topic.name, index)
         return self._read(
             controller, wanted, lambda: latest_registration(self._require_cluster().container(controller), topic, index)
         )

@@ -16,8 +16,8 @@ from fixtures.cluster.storage import DatedFile
 from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
+from fixtures.disk.registrations import registration_histories
 from fixtures.disk.volume import on_volume, remove_command
-from fixtures.disk.words import registration_histories
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess

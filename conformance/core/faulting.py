@@ -40,7 +40,7 @@ class Faults:
 
         Raises Unavailable if nothing was done, and Unwitnessed if the fault was undone.
         """
-        about = self._target.about(topic, index) if self._target is not None and topic is not None else None
+        about = self._target.for_partition(topic, index) if self._target is not None and topic is not None else None
         return self._record("inject", fault, lambda: self._require_injector().inject(fault, about, follow=follow))
 
     def heal(self, fault: Fault) -> Injected:

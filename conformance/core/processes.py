@@ -176,8 +176,10 @@ class Processes:
         self._broken[name] = fault
 
     def _witness(self, fault: ProcessFault, name: str, state: NodeState) -> None:
-        if state != fault.shows:
-            raise KitError(f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.shows}")
+        if state != fault.expected_state:
+            raise KitError(
+                f"{fault.name} of {name} shows no effect: the engine reports {state}, not {fault.expected_state}"
+            )
         record_fault(self._tape, fault, "witness", node=name, detail={"state": state})
 
     def _heal_process(self, action: str, name: str, usual: ProcessFault) -> ActionResult:

@@ -148,7 +148,7 @@ class Roles:
 
     def _newest(self, on: str) -> PartitionMetadata | None:
         newest = self._if_leader_runs(self._looked[on]) if self._looked is not None else None
-        return newest or self._if_leader_runs(self._views[on].newest(besides=self.down))
+        return newest or self._if_leader_runs(self._views[on].newest(excluding=self.down))
 
     def _if_leader_runs(self, newest: PartitionMetadata | None) -> PartitionMetadata | None:
         """Return the partition if its leader runs, else None."""

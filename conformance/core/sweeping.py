@@ -54,7 +54,7 @@ class Question(NamedTuple):
     def versions(self, node: NodeClient) -> range:
         """Return the versions that both the node and the schema have; empty if there are none."""
         try:
-            common = node.common(self.api)
+            common = node.common_versions(self.api)
         except NotOffered:
             return range(0)
         return range(max(common.low, self.least), common.high + 1)

@@ -12,7 +12,7 @@ from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.scenarios import log_scenario
 from conformance.rigs.quorum.successors import leader_besides, successor_leads
 from fixtures.cluster import Topology
-from fixtures.cluster.config import SMALL
+from fixtures.cluster.config import SMALL_SETTINGS
 from fixtures.views.quorum import ActiveController, QuorumView
 from history.due import START_TIMEOUT
 from protocol.cluster import PartitionMetadata
@@ -26,7 +26,7 @@ OFTEN = 0.1
 
 def session_of(topology: Topology) -> float:
     """Return the seconds without a heartbeat after which a broker is fenced."""
-    return int({**SMALL, **topology.config}["broker.session.timeout.ms"]) / 1000
+    return int({**SMALL_SETTINGS, **topology.config}["broker.session.timeout.ms"]) / 1000
 
 
 def single_replica(topology: Topology) -> Rig[PartitionData, Partition]:
@@ -56,7 +56,7 @@ def leads_again(partition: Partition, broker: int) -> RestartedLeader:
     """Wait until the broker leads again, at any epoch; return that state and the first new batch's epoch."""
     bench = partition.bench
     what = f"{broker} leading {partition.name}"
-    state = bench.eventually(lambda: partition.acting(broker, leading=True), what, START_TIMEOUT)
+    state = bench.eventually(lambda: partition.acting_state(broker, leading=True), what, START_TIMEOUT)
 
     def write_accepted() -> int | None:
         written = bench.node(broker).produce(partition.topic, partition.index, FIRST)

@@ -45,7 +45,7 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     strict.bench.processes.stop(strict.bench.name_of(removed))
     strict.wait_until(lambda: strict.in_sync(asked, kept), f"an ISR without {removed}")
     strict.assign(kept)
-    described = strict.wait_until(lambda: strict.known_to(asked), "a description")
+    described = strict.wait_until(lambda: strict.state_known_to(asked), "a description")
     yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
     eligible = replicas.eligible()
     detail = f"its replicas are {say(described.replicas)}, and eligible are {say(eligible)}"
@@ -54,7 +54,7 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     replicas.returns(removed)
     strict.kill(kept)
     replicas.leaves(kept)
-    after = strict.wait_until(lambda: strict.known_to(asked), "a description")
+    after = strict.wait_until(lambda: strict.state_known_to(asked), "a description")
     detail = f"{removed} hosts nothing and was described as eligible in {say(eligible)}: {after}"
     held = after.leader in (-1, kept)
     yield held_if(held, case="partition", detail=detail, label="" if held else "elected-without-a-replica")
@@ -63,6 +63,7 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
         lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader"
     )
     led = strict.bench.wait.comes_true(lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN)
-    detail = f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {say(strict.known_to(asked))}"
+    known = say(strict.state_known_to(asked))
+    detail = f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {known}"
     yield held_if(led, row="GEN-08", case="clean", detail=detail)
     at_rest(strict, replicas.shown)

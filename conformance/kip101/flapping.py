@@ -122,7 +122,7 @@ class Flapping:
                 (
                     led
                     for id in others
-                    if (led := self.partition.acting(id, above=self.state.leader_epoch, leading=True))
+                    if (led := self.partition.acting_state(id, above=self.state.leader_epoch, leading=True))
                 ),
                 None,
             )

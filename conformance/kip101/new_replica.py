@@ -49,7 +49,7 @@ def assign_new_replica(partition: Partition, state: PartitionMetadata, added: in
 
 
 def knows_itself(partition: Partition, added: int) -> bool:
-    state = partition.known_to(added)
+    state = partition.state_known_to(added)
     return state is not None and added in state.replicas
 
 
@@ -65,7 +65,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
         answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
         if answer.error is not Error.NONE:
             raise KitError(f"a write to {partition.name} was refused: {answer}")
-        state = partition.known_to(leader.node)
+        state = partition.state_known_to(leader.node)
         return state is not None and added in state.isr
 
     return partition.bench.wait.comes_true(written_and_joined, f"{added} in the ISR", CONVERGENCE_TIMEOUT)

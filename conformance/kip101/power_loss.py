@@ -9,7 +9,7 @@ from conformance.rigs.log.power_loss import POWER, Power, PowerLossWrites
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from history.due import START_TIMEOUT
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.cluster import PartitionMetadata
 from protocol.words import say
 from strategies.inputs import FEW_RECORDS
@@ -49,7 +49,7 @@ def lose_suffix(partition: Crashing, spared: tuple[int, ...], candidates: list[i
     return victim
 
 
-def electable(word: Word) -> tuple[int, ...]:
+def electable(word: PartitionRegistration) -> tuple[int, ...]:
     """Return the replicas that may be elected: the ISR or, if it is empty, the last known leader (KIP-966)."""
     return word.isr or word.last_known
 

@@ -38,7 +38,7 @@ def kept_over_an_epoch_change(partition: Crashing) -> Claims:
     yield partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
     ends = partition.ends_until(
-        follower, partial(partition.acting, follower, above=before.leader_epoch), "a higher epoch"
+        follower, partial(partition.acting_state, follower, above=before.leader_epoch), "a higher epoch"
     )
     after, lagging = partition.state_by(follower), partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.kill(leader)

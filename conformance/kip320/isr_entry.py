@@ -45,7 +45,7 @@ def fetch_as_entrant(partition: Partition, entrant: Entrant, offset: int) -> Fet
 
 
 def is_in(partition: Partition, entrant: Entrant) -> bool:
-    state = partition.known_to(entrant.leader.node)
+    state = partition.state_known_to(entrant.leader.node)
     return state is not None and entrant.id in state.isr
 
 
@@ -69,7 +69,7 @@ def led_without(partition: Partition, state: PartitionMetadata, successor: int) 
     """Remove the leader's replica, so that the successor leads; return the new epoch."""
     assign_replicas(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
     led = partition.bench.eventually(
-        lambda: partition.acting(successor, above=state.leader_epoch, leading=True),
+        lambda: partition.acting_state(successor, above=state.leader_epoch, leading=True),
         f"{successor} leading {partition.name}",
     )
     return led.leader_epoch

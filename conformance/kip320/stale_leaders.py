@@ -119,7 +119,7 @@ def successor_of(partition: Partition, before: PartitionMetadata) -> NodeClient:
     others = [id for id in before.replicas if id != before.leader]
 
     def taken_over() -> NodeClient | None:
-        led = (id for id in others if partition.acting(id, above=before.leader_epoch, leading=True))
+        led = (id for id in others if partition.acting_state(id, above=before.leader_epoch, leading=True))
         return next((partition.bench.node(id) for id in led), None)
 
     return partition.bench.eventually(taken_over, f"a successor of {before.leader} for {partition.name}", every=0.1)

@@ -40,7 +40,7 @@ def exhaust(producer: CheckProducer, node: NodeClient) -> None:
         )
         interrupted = ask_again(answer, NOT_COORDINATED_YET)
         epoch = producer.describe().producer_epoch if interrupted else answer.producer_epoch
-        producer.go_on_at(producer.producer_id, epoch)
+        producer.continue_at(producer.producer_id, epoch)
         return not interrupted or epoch == LAST_EPOCH
 
     producer.bench.eventually(bump_on, f"{producer.transactional_id} at its last epoch", within=EXHAUSTION_TIMEOUT)
@@ -142,7 +142,7 @@ def end_at_the_last_epoch_outlives_its_coordinator(brokers: ThreeBrokers, how: H
                 ends_at(again, given.producer_id, 0), given, ended, again, label="the retry gets another answer"
             )
     partition.wait_until_whole()
-    producer.go_on_at(given.producer_id, given.producer_epoch)
+    producer.continue_at(given.producer_id, given.producer_epoch)
     end = log_end(partition, partition.leader())
     written = producer.send(partition, producer.batch(partition))
     goes_on = ended.producer_epoch <= LAST_EPOCH and is_appended(written, end)

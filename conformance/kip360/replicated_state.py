@@ -203,7 +203,7 @@ def replica_made_after_a_trim_leads(brokers: ThreeBrokers, sizes: list[int], epo
     owner.require(owner.finish(committed=entered.error is Error.NONE), "producer")
     owner.await_completion()
     end = end_of(partition)
-    plain.go_on_at(plain.producer_id, epoch + 1)
+    plain.continue_at(plain.producer_id, epoch + 1)
     bumped = plain.send(partition, plain.batch(partition))
     yield held_if(is_appended(bumped, end), bumped, row="KIP360-SEQ-16", case="idempotent")
     late = plain.send(partition, plain.batch(partition, sequence=sum(sizes), epoch=epoch))

@@ -143,7 +143,7 @@ def at_a_newer_epoch(stage: Stage, case: str, log: Log, is_open: bool) -> StageP
     producer = stage.idempotent() if case == "idempotent" else stage.transactional(case)
     if case == "idempotent":
         producer.write(log)
-        producer.go_on_at(producer.producer_id, producer.epoch + 1)
+        producer.continue_at(producer.producer_id, producer.epoch + 1)
         producer.write(log)
         return producer
     producer.enter(log)

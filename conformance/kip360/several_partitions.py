@@ -53,7 +53,7 @@ def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int)
     following = producer.batch(log, records)
     if how == "older-epoch":
         newer = producer.stage.idempotent()
-        newer.go_on_at(producer.producer_id, producer.epoch + 1)
+        newer.continue_at(producer.producer_id, producer.epoch + 1)
         newer.write(log, records)
         return Item(following, Error.INVALID_PRODUCER_EPOCH)
     if how == "gap":

@@ -48,7 +48,7 @@ def finished_transaction_bumps_the_epoch(
     )
     late = producer.send(log, producer.batch(log))
     yield held_if(late.error is Error.INVALID_PRODUCER_EPOCH, answer, late, case="old-epoch-write")
-    producer.go_on_at(producer.producer_id, producer.epoch + 1)
+    producer.continue_at(producer.producer_id, producer.epoch + 1)
     hole = producer.send(log, producer.batch(log, sequence=sequence))
     first = producer.send(log, producer.batch(log))
     from_zero = hole.error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER and first.error is Error.NONE

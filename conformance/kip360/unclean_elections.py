@@ -55,7 +55,7 @@ def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int
     gap = heir.produce(couple.topic, 0, producer.batch(couple, size))
     refused = gap.error is REFUSED and end_of(couple, heir) == end
     yield held_if(refused, gap, row="KIP360-SEQ-19", case="gap", detail=f"the new leader knew {say(known)}")
-    producer.go_on_at(producer.producer_id, producer.epoch + 1)
+    producer.continue_at(producer.producer_id, producer.epoch + 1)
     bumped = heir.produce(couple.topic, 0, producer.batch(couple, size))
     read = heir.fetch(couple.fetch_from(0))
     values = [record.value for one in read.batches for record in one.records]

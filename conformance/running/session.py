@@ -62,9 +62,9 @@ from conformance.running.search import Search
 from conformance.running.settings import Settings, make_writable, read_settings
 from fixtures.engine import ensure
 from fixtures.errors import WrongUse
-from fixtures.images import Image, newest_version, refuse_home, select_versions
+from fixtures.images import Image, check_home, newest_version, select_versions
 from fixtures.leases import workers
-from fixtures.runs import Run, kept_of, sweep
+from fixtures.runs import Run, kept_notes, sweep
 from fixtures.spending import counted_in, spending
 from history.command import COMMAND
 from history.exit_codes import EXIT_TROUBLE, EXIT_WRONG_USE, WRONG_USE_OF_PYTEST, exit_code_of
@@ -271,7 +271,7 @@ class ConformanceSession:
         the coverage of machines and schedules, the verdicts, the use of time, the checks that ran out of time, and the clusters
         kept on the engine.
         """
-        return self._lines + kept_of(self.run.id)
+        return self._lines + kept_notes(self.run.id)
 
 
 LONGEST_VALUE = 24
@@ -349,7 +349,7 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
         settings = read_settings(config)
         _refuse_empty_globs(settings)
         for home in settings.homes:
-            refuse_home(home)
+            check_home(home)
         refuse_unknown_machines(settings.machines, "--conformance-machines")
         if settings.beginning:
             read_beginning(Path(settings.beginning))

@@ -20,8 +20,8 @@ from conformance.rigs.log.partition import Partition, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Unwitnessed
+from fixtures.faults.base.overlaps import clash
 from fixtures.faults.base.roles import ROLES
-from fixtures.faults.base.together import clash
 from fixtures.faults.catalogue import FAULTS, fault_named
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from fixtures.faults.plans import AnyFault

@@ -60,7 +60,7 @@ def test_replicas_of_running_nodes_have_what_was_written(target: FaultTarget, di
         assert with_producer.producer_id == producer.producer_id >= 0
         assert (with_producer.producer_epoch, with_producer.base_sequence) == (producer.producer_epoch, 0)
         assert [record.value for record in with_producer.records()] == [b"c"]
-        assert (replica.log_start, replica.log_end, replica.unmapped_epochs()) == (0, 3, [])
+        assert (replica.log_start, replica.log_end, replica.epochs_without_entry()) == (0, 3, [])
         assert replica.epochs == (EpochEntry(0, 0),)
     assert compare_replicas(found, upto=3) is None
 

@@ -378,7 +378,7 @@ class TestGroups:
             done = client.offset_commit(group, new, version=version)
             assert (done.version, done.errors) == (version, (Error.NONE, Error.NONE))
             assert done.all_answered(Error.NONE)
-        newest = client.choose("OffsetCommit")
+        newest = client.choose_version("OffsetCommit")
         for version in versions(client, "OffsetFetch", start=1):
             named = topic if version >= 10 else Topic(topic.name)
             answer = client.offset_fetch(group, [(named, 1)], require_stable=version >= 7, version=version)
@@ -418,12 +418,12 @@ class TestGroups:
             for beat in versions(client, "Heartbeat"):
                 answer = client.heartbeat(group, asked.member_id, asked.generation_id, version=beat)
                 assert answer.error is Error.NONE
-            left = client.leave_group(group, asked.member_id, version=min(version, client.choose("LeaveGroup")))
+            left = client.leave_group(group, asked.member_id, version=min(version, client.choose_version("LeaveGroup")))
             assert (left.error, {member.error for member in left.members} - {Error.NONE}) == (Error.NONE, set())
 
     def test_a_consumer_protocol_member(self, client: NodeClient, topic: Topic) -> None:
         try:
-            client.choose("ConsumerGroupHeartbeat")
+            client.choose_version("ConsumerGroupHeartbeat")
         except NotOffered:
             return
         group = coordinated(client, f"{topic.name}-consumer")

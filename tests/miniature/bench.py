@@ -26,10 +26,10 @@ from history.readings import (
     HeldMetadataLog,
     HeldReplica,
     HeldReplicas,
+    PartitionRegistration,
     RegistrationHistories,
     RegistrationHistory,
     ToolRun,
-    Word,
 )
 from history.shards import Column
 from protocol.errors import KitError
@@ -59,14 +59,14 @@ class MiniClient(NodeClient):
         super().__init__(name, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
         self._cluster = cluster
 
-    def common(self, api: str) -> Versions:
+    def common_versions(self, api: str) -> Versions:
         if api not in HANDLERS:
             raise NotOffered(f"the miniature doesn't offer {api}")
         _, low, high = VERSIONS[api]
         return Versions(low, high)
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
-        version = self.choose(api, version)
+        version = self.choose_version(api, version)
         self._cluster.tick()
         broker = self._cluster.broker(self.node)
         if broker.status == "exited":
@@ -273,8 +273,8 @@ class Miniature:
         raise KitError(f"the miniature has no jars, and so no schema of {name}")
 
 
-def _word(state: PartitionState, unfenced: tuple[int, ...]) -> Word:
-    return Word(state.leader, state.isr, epoch=state.epoch, replicas=state.replicas, unfenced=unfenced)
+def _word(state: PartitionState, unfenced: tuple[int, ...]) -> PartitionRegistration:
+    return PartitionRegistration(state.leader, state.isr, epoch=state.epoch, replicas=state.replicas, unfenced=unfenced)
 
 
 def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:

@@ -39,7 +39,7 @@ class FakeClient(NodeClient):
         super().__init__(name, "", 0, None, PassThrough())  # type: ignore[arg-type]  # nothing is encoded
         self._nodes = nodes
 
-    def choose(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
+    def choose_version(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
         newest = self._nodes.newest.get(api, 0)
         return version if version is not None else min(newest, newest if at_most is None else at_most)
 
@@ -47,7 +47,7 @@ class FakeClient(NodeClient):
         return False
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
-        spoken = self.choose(api, version)
+        spoken = self.choose_version(api, version)
         self._nodes.asked.append(Asked(self.node, api, spoken, fields))
         if self.node in self._nodes.silent:
             raise Unanswered(f"{self.node} does not answer")
@@ -90,7 +90,7 @@ class FakeNodes:
         return answers_in_turn(names, ask)
 
     def at_most(self, client: NodeClient, api: str, version: int) -> int:
-        return client.choose(api, at_most=version)
+        return client.choose_version(api, at_most=version)
 
     def eventually(
         self,

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from conformance.core.waiting import Settled
-from fixtures.consumers import CommitDone, CommittedPartition, OffsetOf
+from fixtures.consumers import CommittedPartition, ConsumerCommit, PartitionPosition
 from fixtures.faults.catalogue import fault_named
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from history.effects import Effects
@@ -19,12 +19,12 @@ from history.readings import (
     HeldBatch,
     HeldReplica,
     HeldReplicas,
+    PartitionRegistration,
     Polled,
     Position,
     ReadRecord,
     RegistrationHistories,
     RegistrationHistory,
-    Word,
 )
 from protocol.cluster import (
     LogDir,
@@ -210,9 +210,9 @@ class LogHistory:
         """Add the partition's state in a controller's metadata log."""
         request = {"topic": TOPIC.name, "partition": 0}
         self.events.append(Call(**self._now(), op="word", node="controller-100", request=request))
-        return self._answered(len(self.events) - 1, Word(leader, epoch=epoch, **how))
+        return self._answered(len(self.events) - 1, PartitionRegistration(leader, epoch=epoch, **how))
 
-    def registrations(self, *words: Word) -> Self:
+    def registrations(self, *words: PartitionRegistration) -> Self:
         """Add all registrations of the partition in the metadata log."""
         self.events.append(
             Call(**self._now(), op="registrations", node="cluster", request={"partitions": [[TOPIC.name, 0]]})
@@ -408,10 +408,10 @@ class LogHistory:
 
     def client_commit(self, consumer: str, offset: int, epoch: int, group: str = "g") -> Self:
         """Add a commit by a consumer of kafka-python."""
-        one = OffsetOf(TOPIC.name, 0, offset, epoch)
+        one = PartitionPosition(TOPIC.name, 0, offset, epoch)
         request = {"group": group, "offsets": [_plain(one)]}
         self.events.append(Call(**self._now(), op="offset_commit", node=consumer, request=request))
-        return self._answered(len(self.events) - 1, CommitDone((CommittedPartition(TOPIC.name, 0),)))
+        return self._answered(len(self.events) - 1, ConsumerCommit((CommittedPartition(TOPIC.name, 0),)))
 
     def committed(self, broker: int, offset: int, epoch: int, group: str = "g", stable: bool = True) -> Self:
         """Add OffsetFetch of this partition."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from history.effects import Effects
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.codes import Error
 from tests.support import gauge_pairs, metadata_log_pairs, quorum_writes
 from tests.support.descriptions import DescriptionHistory
@@ -78,7 +78,7 @@ def leader_out_of_the_isr(registered: bool) -> Pair:
     def elects(isr: tuple[int, ...]) -> LogHistory:
         history = LogHistory().settled(1, 0).metadata(2, -1, 1, isr=isr, unfenced=(2, 3)).settled(2, 2, isr=(2,))
         words = [
-            Word(leader, members, epoch=epoch, replicas=(1, 2, 3), unfenced=(2, 3))
+            PartitionRegistration(leader, members, epoch=epoch, replicas=(1, 2, 3), unfenced=(2, 3))
             for leader, epoch, members in ((1, 0, isr), (2, 1, (2,)))
         ]
         return history.registrations(*words) if registered else history

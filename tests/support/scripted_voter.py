@@ -488,19 +488,19 @@ class VoterClient(NodeClient):
         super().__init__(NAME, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
         self._voter = voter
 
-    def choose(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
+    def choose_version(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
         return HIGHEST[api] if version is None else version
 
     def has_field(self, api: str, field: str, version: int) -> bool:
         return True
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
-        chosen = self.choose(api, version)
+        chosen = self.choose_version(api, version)
         return Reply(chosen, self._voter.call(api, chosen, fields))
 
     def park(self, api: str, version: int | None = None, **fields: Any) -> PendingRequest:
         self._delayed = (self._voter.epoch, fields)
-        return PendingRequest(1, api, self.choose(api, version))
+        return PendingRequest(1, api, self.choose_version(api, version))
 
     def unpark(self, parked: PendingRequest, within: float) -> Reply:
         epoch, fields = self._delayed

@@ -56,7 +56,7 @@ def made(client: NodeClient, name: str, partitions: int, *, version: int | None 
 
 
 def versions(client: NodeClient, api: str, start: int = 0) -> range:
-    highest = client.choose(api)
+    highest = client.choose_version(api)
     offered, known = client.api_versions().ranges[api], client.schemas.api(api).request.versions
     assert known is not None
     return range(max(start, offered.low, known.low), highest + 1)

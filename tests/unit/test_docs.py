@@ -73,7 +73,7 @@ def test_a_command_that_needs_no_run_is_run(words: list[str], capsys: pytest.Cap
 @pytest.mark.parametrize("words", [words for _, words in FOUND], ids=lambda words: " ".join(words))
 def test_a_command_is_taken(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the columns that it names; builds of a user's own are not there."""
-    monkeypatch.setattr(options, "refuse_home", lambda home: None)
+    monkeypatch.setattr(options, "check_home", lambda home: None)
     command = kit.get_command(click.Context(kit), words[0])
     assert command is not None
     given = command.make_context(words[0], words[1:]).params

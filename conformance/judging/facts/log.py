@@ -7,7 +7,7 @@ from operator import attrgetter
 import msgspec
 
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.codes import Error
 
 LATEST, EARLIEST = -1, -2
@@ -245,7 +245,7 @@ class RegisteredPartition(Exchange, frozen=True, gc=False):
 class RegisteredStates(Exchange, frozen=True, gc=False):
     """All states of a partition in the committed records of the metadata log, in order."""
 
-    states: tuple[Word, ...]
+    states: tuple[PartitionRegistration, ...]
 
 
 class UncleanElectionResult(Exchange, frozen=True, gc=False):

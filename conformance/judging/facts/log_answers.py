@@ -35,11 +35,11 @@ from conformance.judging.facts.log import (
 from conformance.judging.facts.reassignments import error_about
 from history.readings import (
     HeldReplicas,
+    PartitionRegistration,
     ReadDisks,
+    ReadRegistration,
     ReadRegistrations,
-    ReadWord,
     RegistrationHistories,
-    Word,
 )
 from protocol import cluster, log, records
 from protocol.cluster import (
@@ -339,8 +339,10 @@ def _describe_topic_partitions(
             yield ("partition", f"{topic.name}-{one.partition}", fact)
 
 
-@decodes(ReadWord, about=["partition"])
-def _registered_partition(request: ReadWord, answer: Word, at: Decoding) -> Iterator[Attributed]:
+@decodes(ReadRegistration, about=["partition"])
+def _registered_partition(
+    request: ReadRegistration, answer: PartitionRegistration, at: Decoding
+) -> Iterator[Attributed]:
     if answer.epoch >= 0:
         fact = RegisteredPartition(
             *at.exchange(),

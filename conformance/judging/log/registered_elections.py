@@ -18,7 +18,7 @@ from conformance.judging.log.permitted_losses import elected_former_leader
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.words import say
 
 
@@ -34,7 +34,9 @@ def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Cl
                 yield from _judge(story, log, before, after)
 
 
-def _judge(story: PartitionStory, log: RegisteredStates, before: Word, after: Word) -> Iterator[Claim]:
+def _judge(
+    story: PartitionStory, log: RegisteredStates, before: PartitionRegistration, after: PartitionRegistration
+) -> Iterator[Claim]:
     """Judge one election. It counts only if a replica that may not lead was alive."""
     electable = frozenset((*before.isr, *before.eligible))
     by = _event_naming(story, log, after.epoch)
@@ -87,7 +89,7 @@ def _event_before(story: PartitionStory, epoch: int, known: int) -> int:
     return -1 if last is None else max(story.timeline.earlier(last, CONVERGENCE_TIMEOUT), story.first_metadata[0].event)
 
 
-def _election_in_words(before: Word, after: Word) -> str:
+def _election_in_words(before: PartitionRegistration, after: PartitionRegistration) -> str:
     known = f"ISR {say(before.isr)}, ELR {say(before.eligible)}, last known leader {say(before.last_known)}"
     return (
         f"the metadata log has leader {after.leader} at epoch {after.epoch}; before, at epoch {before.epoch}: {known}"

@@ -206,7 +206,7 @@ class Client:
         self._begin_at(self.producer.producer_id, epoch)
 
     def _begin_at(self, producer_id: int, epoch: int) -> None:
-        self.producer.go_on_at(producer_id, epoch)
+        self.producer.continue_at(producer_id, epoch)
         self._batches = defaultdict(Batches)
         self._next_transaction()
         self._broken = False

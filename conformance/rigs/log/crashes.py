@@ -107,25 +107,25 @@ class Crashing(Partition):
     def state_if_led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata | None:
         """Return the state if this broker's Metadata names itself leader with this ISR, and it serves at an epoch above
         `above`."""
-        state = self.known_to(id)
+        state = self.state_known_to(id)
         right = state is not None and state.leader == id and isr in (None, set(state.isr))
-        return state if right and self.acting(id, above=above) else None
+        return state if right and self.acting_state(id, above=above) else None
 
     def state_with_leader(self, asked: int) -> PartitionMetadata | None:
         """Return the state if the asked broker's Metadata names a leader; if that is itself, it must also serve at that
         epoch."""
-        state = self.known_to(asked)
+        state = self.state_known_to(asked)
         if state is None or state.leader < 0:
             return None
-        return state if state.leader != asked or self.acting(asked, above=-1) else None
+        return state if state.leader != asked or self.acting_state(asked, above=-1) else None
 
     def leaderless(self, asked: int) -> PartitionMetadata | None:
-        state = self.known_to(asked)
+        state = self.state_known_to(asked)
         return state if state is not None and state.leader == -1 else None
 
     def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
         """Return the state if exactly these brokers are in the ISR."""
-        state = self.known_to(asked)
+        state = self.state_known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
 
     def is_listed(self, asked: int, id: int) -> bool:

@@ -52,7 +52,7 @@ class EligibleReplicas:
         """Delete the topic of `strict`, and wait until the asked broker no longer knows it."""
         [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
         self._require_accepted(deleted.error)
-        self.strict.wait_until(lambda: self.strict.known_to(self.asked) is None, "the topic deleted")
+        self.strict.wait_until(lambda: self.strict.state_known_to(self.asked) is None, "the topic deleted")
 
     def leaves(self, id: int) -> None:
         """Wait until the broker is fenced."""

@@ -53,7 +53,7 @@ class LostDisks:
         ids = {self.bench.id_of(name) for name in names}
 
         def is_so() -> bool:
-            states = [one.known_to(names[0]) for one in self.partitions]
+            states = [one.state_known_to(names[0]) for one in self.partitions]
             return all(state is not None and {*state.isr} == ids for state in states)
 
         self.bench.eventually(is_so, f"an ISR of {say(names)}", every=0.1)
@@ -87,7 +87,7 @@ class LostDisks:
 
         def over() -> bool:
             for one in self.partitions:
-                one.known_to(self.victims[0])
+                one.state_known_to(self.victims[0])
             return self.bench.now().seconds - began > seconds
 
         self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)

@@ -78,7 +78,7 @@ class Partition(PartitionView):
 
     def _agreed_state_if_led(self, id: int) -> PartitionMetadata | None:
         state = self.await_agreement()
-        return state if state.leader == id and self.served_by_isr(state) else None
+        return state if state.leader == id and self.is_served_by_isr(state) else None
 
     def _require(self, error: Error) -> None:
         if error is not Error.NONE:

@@ -12,7 +12,7 @@ from conformance.rigs.log.partition import PartitionData, new_partition
 from fixtures.faults.lab import QUICK
 from fixtures.views.quorum import QuorumView
 from fixtures.wire import WireError
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.records import batch
@@ -72,7 +72,7 @@ class Power:
         self.trio = Crashing(bench, data.trio)
         self.alone = Crashing(bench, data.alone)
 
-    def registration_on_disk(self, partition: Crashing) -> Word:
+    def registration_on_disk(self, partition: Crashing) -> PartitionRegistration:
         """Return the controller's registration of a partition, readable while no broker is up."""
         return self.bench.registration_on_disk(self.bench.controllers[0], partition.topic, partition.index)
 
@@ -87,10 +87,10 @@ class Power:
         began = self.bench.now().seconds
         self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
 
-    def nobody_leads(self) -> Word:
+    def nobody_leads(self) -> PartitionRegistration:
         """Return the registration of the partition on all brokers, once neither partition has a leader."""
 
-        def word_if_leaderless() -> Word | None:
+        def word_if_leaderless() -> PartitionRegistration | None:
             words = [self.registration_on_disk(partition) for partition in (self.trio, self.alone)]
             return words[0] if all(word.leader == -1 for word in words) else None
 

@@ -40,13 +40,13 @@ def epochs_and_checksums(read: FetchedPartition) -> Stamped:
 
 def in_every_isr(partition: Partition, id: int) -> bool:
     """True if every broker's Metadata has the replica in the ISR."""
-    states = [partition.known_to(name) for name in partition.bench.brokers]
+    states = [partition.state_known_to(name) for name in partition.bench.brokers]
     return all(state is not None and id in state.isr for state in states)
 
 
 def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
     """True if the others' Metadata has the replica outside the ISR: its broker is fenced or in controlled shutdown."""
-    states = [partition.known_to(other) for other in others]
+    states = [partition.state_known_to(other) for other in others]
     return all(state is not None and id not in state.isr for state in states)
 
 
@@ -69,7 +69,7 @@ def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetad
     record_fault(partition.bench.tape, MoveLeader(), "inject", node=node.node)
     node.elect_leaders([(partition.name, partition.index)], ElectionType.PREFERRED)
     led = partition.bench.eventually(
-        lambda: partition.acting(to, above=after, leading=True), f"{to} leading {partition.name}"
+        lambda: partition.acting_state(to, above=after, leading=True), f"{to} leading {partition.name}"
     )
     detail = {"epoch": [after, led.leader_epoch], "leader": to}
     record_fault(partition.bench.tape, MoveLeader(), "witness", node=node.node, detail=detail)
@@ -141,8 +141,8 @@ class Rotation:
         return self.bench.node(to)
 
     def _state_if_elected(self, to: int) -> PartitionMetadata | None:
-        found = self.partition.acting(to, above=self.epoch, leading=True)
-        state = None if found else self.partition.known_to(to)
+        found = self.partition.acting_state(to, above=self.epoch, leading=True)
+        state = None if found else self.partition.state_known_to(to)
         if state is not None and state.leader == -1:
             self._elect_uncleanly(to)
         return found

@@ -13,7 +13,7 @@ from conformance.core.faulting import record_fault
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from fixtures.cluster import Topology
-from fixtures.cluster.config import SMALL
+from fixtures.cluster.config import SMALL_SETTINGS
 from fixtures.faults.kinds.unclean import UncleanElection
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.errors import NotOffered
@@ -23,7 +23,7 @@ from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.topics import ElectionType
 
-SESSION = int({**SMALL, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
+SESSION = int({**SMALL_SETTINGS, **QUICK_CLUSTER.config}["broker.session.timeout.ms"]) / 1000
 """Seconds after which a broker without heartbeats is fenced."""
 
 

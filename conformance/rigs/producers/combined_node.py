@@ -228,7 +228,7 @@ class Stage:
     def idempotent(self, epoch: int = 0) -> StageProducer:
         """Return a producer without a transactional id at `epoch`, as if it had bumped its epoch locally."""
         producer = StageProducer(self, LEGACY).start()
-        producer.go_on_at(producer.producer_id, epoch)
+        producer.continue_at(producer.producer_id, epoch)
         return producer
 
     def transactional(self, dialect: str = "legacy", timeout_ms: int = 60_000) -> StageProducer:

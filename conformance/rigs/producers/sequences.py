@@ -94,7 +94,7 @@ def join_transaction(producer: StageProducer, log: Log) -> None:
 def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
     """Move a producer to its next epoch, a transactional one into its next transaction."""
     if not producer.transactional_id:
-        producer.go_on_at(producer.producer_id, producer.epoch + 1)
+        producer.continue_at(producer.producer_id, producer.epoch + 1)
         return
     producer.end(committed=True)
     if not producer.dialect.bumps:

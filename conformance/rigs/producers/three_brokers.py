@@ -98,7 +98,7 @@ class ThreeBrokers:
         producer = CheckProducer(
             self.bench, self.began, coordinator=lambda: self.bench.node(self.bench.brokers[0])
         ).start()
-        producer.go_on_at(producer.producer_id, epoch)
+        producer.continue_at(producer.producer_id, epoch)
         return producer
 
     def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
@@ -106,17 +106,17 @@ class ThreeBrokers:
         name = self.bench.fresh_name("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
 
-    def coordinator_of(self, producer: CheckProducer, besides: Sequence[str] = ()) -> str:
+    def coordinator_of(self, producer: CheckProducer, excluding: Sequence[str] = ()) -> str:
         """Return the name of the broker that coordinates the transactional id."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
-        return self.bench.name_of(self.bench.eventually(lambda: view.newest(besides), str(view), due="coordinator"))
+        return self.bench.name_of(self.bench.eventually(lambda: view.newest(excluding), str(view), due="coordinator"))
 
     def await_takeover(self, producer: CheckProducer, former: str) -> str:
         """Return the name of the next coordinator, as soon as one other than `former` is named."""
         view = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION)
 
         def other() -> int | None:
-            found = view.newest(besides=[former])
+            found = view.newest(excluding=[former])
             return None if found == self.bench.id_of(former) else found
 
         return self.bench.name_of(
@@ -214,7 +214,7 @@ class ThreeBrokers:
 
         def alone() -> bool:
             state = partition.await_agreement()
-            return (state.leader, state.replicas) == (id, (id,)) and partition.served_by_isr(state)
+            return (state.leader, state.replicas) == (id, (id,)) and partition.is_served_by_isr(state)
 
         self.bench.eventually(alone, f"{partition} on {name} alone", START_TIMEOUT, due="replica")
 
@@ -261,7 +261,7 @@ def log_end(partition: Partition, node: NodeClient) -> int:
 
 def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
     """Return the state on which these brokers agree, once a broker other than `old` leads."""
-    states = [partition.known_to(name) for name in alive]
+    states = [partition.state_known_to(name) for name in alive]
     first = states[0]
     same = len({(one.leader, one.leader_epoch) if one else None for one in states}) == 1
     return first if first is not None and same and first.leader not in (-1, old) else None

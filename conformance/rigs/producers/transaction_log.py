@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.core.bench import Bench
 from conformance.rigs.coordinator_logs import batches_from
-from fixtures.disk.transactions import STATES, name_of
+from fixtures.disk.transactions import STATES, transactional_id_of
 from fixtures.views.coordinator import Coordinator
 from protocol.cluster import CoordinatorType
 from protocol.records import Record
@@ -71,7 +71,7 @@ class TransactionLog:
         """Return the newest record of the transactional id; None if there is none or it is a tombstone."""
         found: LoggedTransaction | None = None
         for record in self._records():
-            if name_of(record) == self._id:
+            if transactional_id_of(record) == self._id:
                 found = None if record.value is None else self._decode(record.value)
         return found
 

@@ -12,7 +12,7 @@ from fixtures.disk.log_dirs import path_in_log_dir, replica_in
 from fixtures.disk.metadata_log import metadata_log_of
 from fixtures.disk.replicas import Replica, log_start_in, replica_of
 from fixtures.disk.segments import Segment, StoredBatch
-from fixtures.disk.transactions import in_words
+from fixtures.disk.transactions import state_text
 from fixtures.disk.volume import copy_log_dirs
 from protocol.cluster import CoordinatorType
 from protocol.coordinators import LOGS
@@ -99,7 +99,7 @@ def _record_text(record: Record) -> str:
 
 def _transaction_text(record: Record) -> str:
     try:
-        return in_words(record)
+        return state_text(record)
     except MalformedFile as error:
         return str(error)
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from fixtures.consumers import Assignment, CommitDone, CommittedPartition, Consumer, ConsumerTrouble, OffsetOf
+from fixtures.consumers import (
+    Assignment,
+    CommittedPartition,
+    Consumer,
+    ConsumerCommit,
+    ConsumerTrouble,
+    PartitionPosition,
+)
 from fixtures.wire import Tap
 from fixtures.wire.records import read_batches
 from history.readings import Assigned, DeliveredRecord, Polled
@@ -49,10 +56,10 @@ class MiniConsumer(Consumer):
 
         return self._tap.call(self.name, "poll", {"within_ms": within_ms}, Polled, polled)
 
-    def commit(self) -> CommitDone:
-        known = [OffsetOf(*key, *self._positions[key]) for key in self._assigned]
+    def commit(self) -> ConsumerCommit:
+        known = [PartitionPosition(*key, *self._positions[key]) for key in self._assigned]
         request = {"group": self.group, "offsets": msgspec.to_builtins(known)}
-        return self._tap.call(self.name, "offset_commit", request, CommitDone, lambda: self._committed(known))
+        return self._tap.call(self.name, "offset_commit", request, ConsumerCommit, lambda: self._committed(known))
 
     def close(self) -> None:
         members = self._cluster.groups.get(str(self.group), [])
@@ -90,14 +97,14 @@ class MiniConsumer(Consumer):
     def _reached(self, broker: Broker) -> Broker | None:
         return broker if broker.status == "running" and self._cluster.linked(broker.id, CLIENTS) else None
 
-    def _committed(self, known: list[OffsetOf]) -> CommitDone:
+    def _committed(self, known: list[PartitionPosition]) -> ConsumerCommit:
         self._cluster.tick()
         if self._coordinator() is None or self._share() != self._assigned:
             raise ConsumerTrouble(f"{self.name} could not commit: no coordinator, or another generation")
         sound = [one for one in known if one.offset >= 0]
         for one in sound:
             self._cluster.offsets[str(self.group), one.topic, one.partition] = (one.offset, one.leader_epoch, "")
-        return CommitDone(tuple(CommittedPartition(one.topic, one.partition) for one in sound))
+        return ConsumerCommit(tuple(CommittedPartition(one.topic, one.partition) for one in sound))
 
     # --- reading
 

@@ -78,13 +78,13 @@ class MiniProducer(KafkaPythonProducer):
     # --- what an application calls
 
     def write(self, topic: str, partition: int, values: Iterable[bytes], timestamp_ms: int) -> None:
-        def handed_over() -> None:
+        def hand_over() -> None:
             self._begin()
             key = (topic, partition)
             self._queue[key].append(batch(*values, timestamp=timestamp_ms))
             self._send(key)
 
-        self._done("client_write", {"topic": topic, "partition": partition}, handed_over)
+        self._done("client_write", {"topic": topic, "partition": partition}, hand_over)
 
     def flush(self, within: float) -> Flushed:
         def flushed() -> Flushed:

@@ -10,7 +10,7 @@ import msgspec
 from conformance.core.faulting import Faults
 from fixtures.faults.base.fault import Fault, Measured, Unavailable
 from fixtures.faults.base.injector import Injected, Unhealed, Unhealthy, Unwitnessed
-from fixtures.faults.base.together import clash
+from fixtures.faults.base.overlaps import clash
 from fixtures.faults.kinds import (
     batches,
     disk,

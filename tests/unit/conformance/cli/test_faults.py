@@ -41,7 +41,7 @@ def fakes(state: Any, monkeypatch: pytest.MonkeyPatch) -> Fakes:
         "self_test": made.self_test,
         "image_of": lambda column: f"image of {column.title}",
         "connect": lambda: None,
-        "have_ready": lambda versions, progress: None,
+        "prepare_engine": lambda versions, progress: None,
     }.items():
         monkeypatch.setattr(commands, name, fake)
     monkeypatch.setattr(Run, "end", lambda run, client: made.ended.append(run.id))

@@ -140,13 +140,13 @@ def test_an_old_version_finds_one_coordinator_at_a_time() -> None:
 class Encoder(NodeClient):
     """Encodes a request by a release's own schemas, as if the node offered all their versions, and sends nothing."""
 
-    def common(self, api: str) -> Versions:
+    def common_versions(self, api: str) -> Versions:
         if not self.schemas.knows(api) or (versions := self.schemas.api(api).request.versions) is None:
             raise NotOffered(api)
         return versions
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
-        self.schemas.api(api).request.encode(fields, self.choose(api, version))
+        self.schemas.api(api).request.encode(fields, self.choose_version(api, version))
         raise NotSent(api)
 
 

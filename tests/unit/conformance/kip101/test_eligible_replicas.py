@@ -56,11 +56,11 @@ class Strict:
     def in_sync(self, asked: int, *ids: int) -> bool:
         return True
 
-    def known_to(self, asked: int) -> PartitionMetadata:
+    def state_known_to(self, asked: int) -> PartitionMetadata:
         return described(self.leader, *self.assigned)
 
     def state_with_leader(self, asked: int) -> PartitionMetadata | None:
-        return self.known_to(asked) if self.leader == KEPT else None
+        return self.state_known_to(asked) if self.leader == KEPT else None
 
 
 class Replicas:

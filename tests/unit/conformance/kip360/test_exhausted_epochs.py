@@ -39,7 +39,7 @@ class Producer:
     def describe(self) -> Any:
         return SimpleNamespace(producer_id=7, producer_epoch=self.coordinator.epoch)
 
-    def go_on_at(self, _: int, epoch: int) -> None:
+    def continue_at(self, _: int, epoch: int) -> None:
         self.epoch = epoch
 
 

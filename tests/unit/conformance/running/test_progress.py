@@ -20,7 +20,7 @@ from conformance.core.checks import Claims, held_if
 from conformance.running.columns import wanted_columns
 from conformance.running.probe.run import ProbeRun
 from conformance.running.recording.progress import Progress, ProgressCounts, WorkerProgress, read_progress
-from fixtures.runs import Run, kept_of
+from fixtures.runs import Run, kept_notes
 from history.observations import Observation
 from tests.support.fake_checks import ROW, TOPIC, check_of
 from tests.support.fake_cluster import TOPOLOGY
@@ -122,7 +122,7 @@ def test_a_cluster_that_is_kept_is_told_with_how_to_remove_it(tmp_path: Path, ru
     for _ in range(2):
         lab.keep()
     lab.close()
-    [line] = kept_of(run.id)
+    [line] = kept_notes(run.id)
     assert f"broker-1 at 127.0.0.1:30001. To remove it: ./kit sweep {run.id}" in line
     assert not lab.kept[0].closed  # type: ignore[attr-defined]
 

@@ -16,7 +16,7 @@ from conformance.judging.log.elections import only_electable_replicas_lead
 from conformance.judging.log.registered_elections import only_electable_replicas_are_registered as JUDGE
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from history.effects import Effects
-from history.readings import Word
+from history.readings import PartitionRegistration
 from protocol.codes import Error
 from tests.support.histories import LogHistory
 from tests.support.judging import broken, excused, held, judged_by
@@ -25,8 +25,8 @@ UNCLEAN = "unclean.leader.election.enable"
 ALL = (1, 2, 3)
 
 
-def word(leader: int, epoch: int, isr: tuple[int, ...] = ALL, **how: Any) -> Word:
-    return Word(leader, isr, epoch=epoch, **{"replicas": ALL, "unfenced": (2, 3), **how})
+def word(leader: int, epoch: int, isr: tuple[int, ...] = ALL, **how: Any) -> PartitionRegistration:
+    return PartitionRegistration(leader, isr, epoch=epoch, **{"replicas": ALL, "unfenced": (2, 3), **how})
 
 
 ALONE, LED = word(1, 0, (1,)), word(2, 1, (2,))
