@@ -2,45 +2,40 @@
 
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import msgspec
 
-from conformance.campaign.night.archive import Archive, PublishedColumn, PublishedNight
+from conformance.campaign.night.archive import Archive
 from conformance.campaign.night.attempts import (
     Attempt,
-    FoundAttempt,
     counting_attempts,
     find_attempts,
     next_number,
 )
-from conformance.campaign.night.outcome import LegOutcome, leg_outcome, night_code, night_summary
-from conformance.campaign.night.plan import NightPlan, plan_night, read_night, write_night
-from conformance.campaign.plan import write_whole
+from conformance.campaign.night.outcome import night_code, night_summary
+from conformance.campaign.night.plan import plan_night, read_night, write_night
 from conformance.cli.engine import print_progress
 from conformance.cli.group import HELP
 from conformance.cli.means import Means
 from conformance.cli.night_legs import run_leg
-from conformance.cli.options import deviations_option, deviations_options
-from conformance.running.baseline import read_baseline
+from conformance.cli.night_merge import (
+    carry_options,
+    merge_legs,
+    merge_options,
+    publish,
+    published_night,
+    tables_of,
+    write_summary,
+)
+from conformance.cli.options import deviations_option
 from conformance.running.provenance import ATTEMPT
 from fixtures.errors import WrongUse
 from fixtures.images import select_versions
-from history.exit_codes import EXIT_SATISFIED
 from protocol.errors import KitError
-from reports.carried import CarriedColumn
 from reports.commands.options import PATH
-
-MERGED = "merged-night"
-"""The file by which a folder is known as one of merged nights."""
-CARRIED = "carried.json"
-"""The file with the columns that are carried over."""
-RECORDED = ("shards", "histories", "evidence")
-"""The folders of a leg that a merge reads."""
 
 _plan_file = click.option(
     "--plan", "file", type=PATH, default=Path("night/plan.json"), metavar="FILE", show_default=True
@@ -134,6 +129,9 @@ def leg(
 @click.option(
     "--lab", type=PATH, default=Path("night/lab"), metavar="DIR", show_default=True, help="the fault lab's tables"
 )
+@click.option(
+    "--bound", type=click.IntRange(min=0), default=900, metavar="MIB", show_default=True, help="the site's size"
+)
 @deviations_option
 @click.pass_obj
 def merge(
@@ -144,6 +142,7 @@ def merge(
     out: Path,
     pooled: Sequence[str],
     lab: Path,
+    bound: int,
     deviations: Sequence[str],
 ) -> int:
     """Merge the newest whole attempt of each leg. A whole night is added to the archive and laid out in DIR/site."""
@@ -153,116 +152,19 @@ def merge(
         counting = {name: counting_attempts(found, name, pooled) for name in made.legs}
         is_published = made.is_whole and any(counting.values())
         options = [
-            *_merge_options(made, known, deviations),
-            *_carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
+            *merge_options(made, known, deviations),
+            *carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
         ]
-        outcomes = _merge_legs(made, found, counting, known, out, options, means or Means())
-        summary = night_summary(made, outcomes, is_published=is_published) + _tables_of(lab)
+        outcomes = merge_legs(made, found, counting, known, out, options, means or Means())
+        summary = night_summary(made, outcomes, is_published=is_published) + tables_of(lab)
         if is_published:
-            _publish(made, counting, outcomes, known, out)
-        _write_summary(summary, out)
+            publish(published_night(made, counting, outcomes), known, out, bound * 1024**2)
+        write_summary(summary, out)
     except OSError as error:
         raise KitError(f"night {made.night}: {error}. Nothing is published; what was published is kept.") from error
     _tell_job({"published": json.dumps(is_published)}, summary)
     click.echo(summary.strip())
     return night_code(outcomes)
-
-
-def _merge_options(made: NightPlan, known: Archive, deviations: Sequence[str]) -> list[str]:
-    """Return the merge's options; raise WrongUse for a night that is older than a published one."""
-    if made.is_whole:
-        known.refuse_older(made.night)
-    baseline = [str(known.matrix_of(one.night)) for one in known.nights(made.night)][:1]
-    trend = ["--archive", str(known.folder / "runs")] if made.is_whole else []
-    return [*trend, *(word for path in baseline for word in ("--baseline", path)), *deviations_options(deviations)]
-
-
-def _carry_options(
-    made: NightPlan, dead: Sequence[str], found: Sequence[FoundAttempt], known: Archive, out: Path
-) -> list[str]:
-    """Return the merge's option that has a whole night show the dead legs' columns as they were last published."""
-    if not (made.is_whole and dead):
-        return []
-    carried = [_carried(name, found, known, known.column(name, made.night)) for name in dead]
-    write_whole(out / CARRIED, msgspec.json.encode(carried))
-    return ["--carry", str(out / CARRIED)]
-
-
-def _carried(name: str, found: Sequence[FoundAttempt], known: Archive, column: PublishedColumn) -> CarriedColumn:
-    reason = "; ".join(leg_outcome(name, [], found, {}, column).reasons)
-    matrix = str(known.matrix_of(column.night).absolute()) if column.night else ""
-    return CarriedColumn(kafka_version=name, reason=reason, matrix=matrix, from_run=column.night, age_nights=column.age)
-
-
-def _merge_legs(
-    made: NightPlan,
-    found: Sequence[FoundAttempt],
-    counting: Mapping[str, Sequence[FoundAttempt]],
-    known: Archive,
-    out: Path,
-    options: Sequence[str],
-    means: Means,
-) -> list[LegOutcome]:
-    """Merge the attempts that count, if there are any, and compare each column with its published one."""
-    merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else None
-    return [
-        leg_outcome(name, counting[name], found, merged.column(name) if merged else {}, known.column(name, made.night))
-        for name in made.legs
-    ]
-
-
-def _merged_matrix(
-    counting: Mapping[str, Sequence[FoundAttempt]], out: Path, options: Sequence[str], means: Means
-) -> Path:
-    _empty(out)
-    for one in (each for attempts in counting.values() for each in attempts):
-        for part in RECORDED:
-            if (one.folder / part).is_dir():
-                shutil.copytree(one.folder / part, out / part, dirs_exist_ok=True)
-    code = means.merge(out, options)
-    if code != EXIT_SATISFIED:
-        raise KitError(f"the merge of {out / 'shards'} ended with {code}: nothing is published.")
-    return out / "matrix" / "matrix.json"
-
-
-def _empty(out: Path) -> None:
-    """Remove what the last merge of a night left in a folder. Raises WrongUse if anything else was recorded there."""
-    parts = [out / part for part in (*RECORDED, "matrix", "site") if (out / part).exists()]
-    if parts and not (out / MERGED).exists():
-        raise WrongUse(f"{parts[0]}: no merge of a night made it, and nothing recorded is removed. Give another --out.")
-    write_whole(out / MERGED, b"")
-    for part in parts:
-        shutil.rmtree(part)
-
-
-def _publish(
-    made: NightPlan,
-    counting: Mapping[str, Sequence[FoundAttempt]],
-    outcomes: Sequence[LegOutcome],
-    known: Archive,
-    out: Path,
-) -> None:
-    """Lay out the site, then add the night to the archive: a disk that is full leaves the archive as it was."""
-    shutil.copytree(out / "matrix", out / "site", ignore=shutil.ignore_patterns("parquet"))
-    legs = {name: attempts[-1].attempt.number for name, attempts in counting.items() if attempts}
-    unseen = {one.leg: one.not_seen_again for one in outcomes if one.not_seen_again}
-    published = PublishedNight(night=made.night, legs=legs, not_seen_again=unseen)
-    known.publish(published, (out / "matrix" / "matrix.json").read_bytes())
-
-
-def _tables_of(lab: Path) -> str:
-    """Return the tables that the fault lab printed, each below the name of its file."""
-    printed = {path: path.read_text().splitlines() for path in sorted(lab.rglob("*.txt"))}
-    tables = {path.stem: [line for line in lines if line.startswith("|")] for path, lines in printed.items()}
-    return "".join(
-        "\n".join(["", f"Fault lab: {name}", "", *(table or ["no table"]), ""]) for name, table in tables.items()
-    )
-
-
-def _write_summary(summary: str, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    merged = out / "matrix" / "summary.md"
-    (out / "summary.md").write_text(summary + (f"\n{merged.read_text()}" if merged.is_file() else ""))
 
 
 def _tell_job(outputs: Mapping[str, str], summary: str = "") -> None:

@@ -72,7 +72,7 @@ def _end_of(column: ColumnRun, folder: Path) -> AttemptEnd:
     is_whole = column.code in (EXIT_SATISFIED, EXIT_VIOLATED, EXIT_TROUBLE) and any((folder / "shards").glob("*.jsonl"))
     troubled = is_troubled(column, folder / "shards")
     trouble = [f"its run ended with {column.code}"] if troubled or not is_whole else []
-    return AttemptEnd(is_whole=is_whole, trouble=trouble)
+    return AttemptEnd(is_whole=is_whole, trouble=trouble, seconds=column.seconds)
 
 
 def replay_new(folder: Path, one: Attempt, new: Sequence[BrokenCase], deviations: Sequence[str], means: Means) -> bool:

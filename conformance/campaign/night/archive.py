@@ -3,6 +3,7 @@
 A night without night.json was cut off while it was written, and does not count.
 """
 
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +20,21 @@ NIGHT, MATRIX = "night.json", "matrix.json"
 
 
 class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
-    """A published night, the attempt of each leg that gave it a column, and each leg's new cases that were not seen again."""
+    """A published night, and the attempt of each leg that gave it a column.
+
+    `published` is the time in UTC; `new`, `not_seen_again` and `mended` are by leg, `green` are legs without news and trouble.
+    `seconds` is how long the columns that count were run.
+    """
 
     night: str
     legs: dict[str, int]
+    published: str = ""
+    green: list[str] = []
+    new: dict[str, list[BrokenCase]] = {}
     not_seen_again: dict[str, list[BrokenCase]] = {}
+    mended: dict[str, list[str]] = {}
+    dead: list[str] = []
+    seconds: float = 0.0
 
 
 class PublishedColumn(NamedTuple):
@@ -71,6 +82,11 @@ class Archive:
     def matrix_of(self, night: str) -> Path:
         return self.folder / "nights" / night / MATRIX
 
+    @property
+    def site(self) -> Path:
+        """The folder of the site as it was last published."""
+        return self.folder / "site"
+
     def refuse_older(self, night: str) -> None:
         """Raise WrongUse if a later night is published already."""
         newest = next(iter(self._all_nights()), None)
@@ -83,6 +99,14 @@ class Archive:
         """Add a night, or write it again."""
         write_whole(self.matrix_of(night.night), matrix)
         write_whole(self.matrix_of(night.night).with_name(NIGHT), msgspec.json.encode(night))
+
+    def keep_site(self, site: Path) -> None:
+        """Keep a copy of the published site for the next night."""
+        draft = self.site.with_name("site.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(site, draft)
+        shutil.rmtree(self.site, ignore_errors=True)
+        draft.rename(self.site)
 
     def _all_nights(self) -> list[PublishedNight]:
         found = []

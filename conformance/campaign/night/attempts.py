@@ -27,10 +27,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an attempt. `is_whole` if its checks ended by themselves; `trouble` is what else became of it."""
+    """The end of an attempt. `is_whole` if its checks ended by themselves; `trouble` is what else became of it; `seconds` is
+    how long its column ran."""
 
     is_whole: bool
     trouble: list[str] = []
+    seconds: float = 0.0
 
 
 class FoundAttempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from conformance.campaign.night.archive import PublishedColumn
 from conformance.campaign.night.attempts import FoundAttempt
 from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
-from conformance.judging.news import BrokenCase, Cells, ColumnNews, column_news
+from conformance.judging.news import BROKEN, BrokenCase, Cells, ColumnNews, JudgedCell, column_news
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
 OLD = 7
@@ -20,7 +20,8 @@ COLOURS = {EXIT_SATISFIED: "green", EXIT_VIOLATED: "red", EXIT_TROUBLE: "trouble
 class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """A leg's news beside its `baseline`, the night in which its column was last published; `attempts` are those that count.
 
-    `not_seen_again` are new cases that no replay showed and no earlier night found; `confirmed` are the replays of new ones.
+    `not_seen_again` are new cases that no replay showed and no earlier night found; `confirmed` are the replays of new ones;
+    `mended` are the rows that were broken there.
     """
 
     leg: str
@@ -29,6 +30,8 @@ class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
     news: ColumnNews
     not_seen_again: list[BrokenCase] = []
     confirmed: Confirmations = {}
+    mended: list[str] = []
+    seconds: float = 0.0
     trouble: list[str] = []
 
     @property
@@ -66,8 +69,15 @@ def leg_outcome(
         news=msgspec.structs.replace(news, new=[case for case in news.new if case not in unseen]),
         not_seen_again=unseen,
         confirmed=confirmed,
+        mended=[row for row, cell in before.cells.items() if cell.verdict in BROKEN and is_well(now.get(row))],
+        seconds=sum(one.end.seconds for one in counting if one.end),
         trouble=trouble if counting else dead,
     )
+
+
+def is_well(cell: JudgedCell | None) -> bool:
+    """True if a row was judged, and is not broken."""
+    return cell is not None and cell.verdict in ("satisfied", "recorded")
 
 
 def _why_dead(one: FoundAttempt) -> str:

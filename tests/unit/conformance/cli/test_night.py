@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,6 +90,9 @@ class Nights:
     def summary(self) -> str:
         return (self.merged / "summary.md").read_text()
 
+    def archive_matrix(self, name: str) -> Path:
+        return self.archive / "nights" / name / "matrix.json"
+
     @property
     def first_line(self) -> str:
         return self.summary.splitlines()[0]
@@ -158,8 +162,8 @@ def test_only_a_whole_night_is_published(nights: Nights) -> None:
     nights.publish("1", "satisfied")
     assert nights.published == ["1"]
     assert nights.first_line.startswith("**Night 1: published.**")
-    assert (nights.merged / "site" / "matrix.json").is_file()
-    assert not (nights.merged / "site" / "parquet").exists()
+    assert (nights.merged / "site" / "runs" / "1" / "matrix" / "matrix.json").is_file()
+    assert not (nights.merged / "site" / "runs" / "1" / "matrix" / "parquet").exists()
     kept = (nights.archive / "nights" / "1" / "matrix.json").read_bytes()
     nights("plan", "--night", "2", "--versions", f"{ONE}", "--whole")
     assert nights.leg(ONE, "satisfied", "violated") == 1
@@ -221,6 +225,24 @@ def test_a_scheduled_job_is_told_of_legs_and_publication(nights: Nights, monkeyp
     assert json.loads(legs.removeprefix("legs=")) == [*ALL]
     assert published == "published=true"
     assert (nights.folder / "GITHUB_STEP_SUMMARY").read_text().startswith("**Night 7: published.**")
+
+
+def test_the_site_remembers_each_published_night(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.publish("2", "satisfied", "violated")
+    nights.plan("2")
+    nights.merge()
+    nights.publish("3", "satisfied", "other-satisfied")
+    site = nights.merged / "site"
+    assert sorted(path.name for path in (site / "runs").iterdir()) == ["1", "2", "3"]
+    lines = re.findall(r'<tr id="night-(.*?)".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
+    assert lines == ["3", "2", "1"]
+    assert (site / "latest" / "matrix.json").read_bytes() == nights.archive_matrix("3").read_bytes()
+    (two,) = re.findall(r'<tr id="night-2".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
+    assert f"<small>{NEW} on {ONE}</small>" in two
+    assert f"<small>{OTHERS[-1]}</small>" in two, "a dead leg"
+    (three,) = re.findall(r'<tr id="night-3".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
+    assert f"<small>{OTHER} on {ONE}</small>" in three, "mended"
 
 
 def test_the_tables_of_the_fault_lab_are_shown(nights: Nights) -> None:
