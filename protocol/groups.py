@@ -233,6 +233,7 @@ class ConsumerGroupHeartbeat(Request[HeartbeatAnswer], frozen=True):
     subscribed_topic_names: Sequence[str] | None = None
     server_assignor: str | None = None
     owned: Sequence[TopicPartitions] | None = None
+    subscribed_topic_regex: str | None = None
 
 
 class ConsumerGroupDescribe(Request[DescribedGroup], frozen=True):

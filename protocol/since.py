@@ -37,6 +37,7 @@ FIELDS: dict[str, dict[str, int]] = {
     "FindCoordinatorRequest": {"CoordinatorKeys": 4},
     "DescribeGroupsResponse": {"GroupInstanceId": 4},
     "ConsumerGroupDescribeResponse": {"MemberType": 1},
+    "ConsumerGroupHeartbeatRequest": {"SubscribedTopicRegex": 1},
     "JoinGroupRequest": {"GroupInstanceId": 5},
     "LeaveGroupRequest": {"Members": 3},
     "OffsetCommitRequest": {"CommittedLeaderEpoch": 6, "GroupInstanceId": 7, "TopicId": 10},

@@ -78,6 +78,8 @@ def adapt_topology(
     """Return a topology adapted to this version, with the user's feature levels and settings."""
     if topology.name == GROUPS.name:
         topology = _with_consumer_protocol(version)
+    if topology.name in (CONSUMER_GROUPS.name, BATCHED_GROUPS.name):
+        topology = msgspec.structs.replace(topology, config={**topology.config, **_opted_in(version)})
     if topology.name == LOG_DIRECTORIES.name and re.match(r"3\.[0-6]\b", version):
         topology = QUICK_CLUSTER
     return msgspec.structs.replace(
@@ -92,16 +94,21 @@ def where_kit_sets(setting: str) -> str:
     if setting in OWN_SETTINGS:
         return "on every node"
     if setting in {**_OPTED_IN, **_OPTED_IN_3_7}:
-        return f"on cluster {GROUPS.name!r} of Kafka 3.7 to 3.9"
+        return f"on clusters of groups of Kafka 3.7 to 3.9, as {GROUPS.name!r}"
     places = [f"on cluster {one.name!r}" for one in TOPOLOGIES if setting in one.config]
     return places[0] if places else ""
 
 
 def _with_consumer_protocol(version: str) -> Topology:
+    opted_in = _opted_in(version)
+    return msgspec.structs.replace(GROUPS, config={**GROUPS.config, **opted_in}) if opted_in else COMBINED
+
+
+def _opted_in(version: str) -> Mapping[str, str]:
+    """Return the settings that enable the consumer protocol in a release with its preview."""
     if not re.match(r"3\.[789]\b", version):
-        return COMBINED
-    opted_in = {**_OPTED_IN, **(_OPTED_IN_3_7 if version.startswith("3.7.") else {})}
-    return msgspec.structs.replace(GROUPS, config={**GROUPS.config, **opted_in})
+        return _NOTHING
+    return {**_OPTED_IN, **(_OPTED_IN_3_7 if version.startswith("3.7.") else {})}
 
 
 CLUSTER = Topology(name="cluster", controllers=1, brokers=3)
@@ -298,9 +305,38 @@ PRODUCERS = Topology(
 partitions. After two seconds a leader goes on without an unreachable broker; a coordinator soon retries the markers that it owes
 such a broker."""
 
+CONSUMER_GROUPS = Topology(
+    name="consumer-groups",
+    controllers=1,
+    brokers=3,
+    config={
+        **PRODUCERS.config,
+        **PROMPT_GROUPS,
+        "group.consumer.heartbeat.interval.ms": "5000",
+        "group.consumer.min.session.timeout.ms": "1000",
+        "group.consumer.session.timeout.ms": "45000",
+        "group.consumer.migration.policy": "bidirectional",
+    },
+)
+"""Three brokers for the group machine. The offsets topic has three partitions, each on all brokers, and needs two in-sync
+replicas. Members heartbeat by steps, so that sessions are as long as by default, unless a group's own configuration shortens
+them."""
+
+BATCHED_GROUPS = msgspec.structs.replace(
+    CONSUMER_GROUPS,
+    name="batched-groups",
+    config={
+        **CONSUMER_GROUPS.config,
+        "group.coordinator.append.linger.ms": "10",
+        "group.consumer.assignment.interval.ms": "1000",
+    },
+)
+"""The same with delays as users have them: coordinators append batches of records, and assign once a second."""
+
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER,
     EXPENDABLE_VOTER, FIRST_START, LIVE_VOTER, LIVE_VOTER_OF_FIVE, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM, TWO_DISKS,
     QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
+    CONSUMER_GROUPS, BATCHED_GROUPS,
 )  # fmt: skip
 """All clusters that checks run on."""

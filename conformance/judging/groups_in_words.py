@@ -41,7 +41,8 @@ def _fetch(request: Plain) -> str:
 
 def _heartbeat(request: Plain) -> str:
     owned = f", owning {_partitions(request['owned'])}" if request.get("owned") else ""
-    subscribed = f", subscribed to {', '.join(topics)}" if (topics := request.get("subscribed_topic_names")) else ""
+    names = request.get("subscribed_topic_names") or filter(None, [request.get("subscribed_topic_regex")])
+    subscribed = f", subscribed to {topics}" if (topics := ", ".join(names)) else ""
     who = f"{request['member_id']} at epoch {request['member_epoch']}"
     return f"ConsumerGroupHeartbeat of {who} in {request['group']}{owned}{subscribed}"
 

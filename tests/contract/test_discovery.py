@@ -65,7 +65,7 @@ def drawn(request: pytest.FixtureRequest) -> Schedules:
 
 
 def test_the_machines_that_disturb_draw_episodes() -> None:
-    assert {check.machine.__name__ for check in CHECKS} == {"LogMachine", "ProducerMachine"}
+    assert {check.machine.__name__ for check in CHECKS} == {"GroupMachine", "LogMachine", "ProducerMachine"}
 
 
 def test_few_examples_pass_without_a_standing_fault(drawn: Schedules) -> None:
@@ -105,6 +105,7 @@ def test_some_faults_meet_the_reaction_to_another(drawn: Schedules) -> None:
 
 
 DONE = {
+    "GroupMachine": {"join-group", "round", "subscribe", "commit", "commit-in-transaction", "echo", "recreate-topic"},
     "LogMachine": {"produce", "produce-in-flight", "transact", "echo", "reassign-partition", "read"},
     "ProducerMachine": {"write", "write-in-flight", "commit-offset", "end-transaction", "echo", "reassign-partition"},
 }

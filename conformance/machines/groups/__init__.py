@@ -1,0 +1,1 @@
+"""The group machine: its members, groups and executor."""

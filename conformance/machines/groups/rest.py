@@ -1,0 +1,55 @@
+"""The end of an example: all members heartbeat honestly until each group is stable, then its log is read."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from conformance.core.executor import UNANSWERED
+from conformance.core.roles import Absent
+from conformance.machines.groups.ground import Ground
+from conformance.machines.groups.slots import Slot
+from fixtures.waiting import Overdue
+from protocol.codes import Error
+from strategies import groups as do
+
+SETTLED_WITHIN = 30.0
+PAUSE = 0.2
+"""Seconds between two rounds."""
+
+
+class Rest:
+    """The members of all groups at rest."""
+
+    def __init__(self, ground: Ground, members: Mapping[do.GroupName, Mapping[do.Slot, Slot]]) -> None:
+        self._ground = ground
+        self._members = members
+
+    def settle(self) -> None:
+        """Let all members wake, and former ones leave; then heartbeat until each group is stable, or the time is up."""
+        for slots in self._members.values():
+            for slot in slots.values():
+                slot.silent = False
+                with suppress(*UNANSWERED, Absent):
+                    slot.expel_former()
+        with suppress(Overdue):
+            self._ground.bench.eventually(
+                lambda: min(self._is_stable(on) for on in do.GROUPS),
+                "all groups stable",
+                within=SETTLED_WITHIN,
+                every=PAUSE,
+                due=None,
+            )
+
+    def _is_stable(self, on: do.GroupName) -> bool:
+        """Let each member heartbeat once; true if the group's description is stable then."""
+        for slot in self._members[on].values():
+            if slot.is_taken:
+                with suppress(*UNANSWERED, Absent):
+                    slot.beat()
+        with suppress(*UNANSWERED, Absent):
+            described = self._ground.coordinator(on).consumer_group_describe(self._ground.names[on])
+            # 3.7 writes states in lower case; a group without members may be gone, or be one of the classic protocol.
+            return described.error is not Error.NONE or described.group_state.lower() in ("stable", "empty", "dead")
+        return False
+
+    def read_log(self) -> None:
+        """Read what the groups' coordinators have written."""
