@@ -37,7 +37,6 @@ FIELDS: dict[str, dict[str, int]] = {
     "FindCoordinatorRequest": {"CoordinatorKeys": 4},
     "DescribeGroupsResponse": {"GroupInstanceId": 4},
     "ConsumerGroupDescribeResponse": {"MemberType": 1},
-    "ConsumerGroupHeartbeatRequest": {"SubscribedTopicRegex": 1},
     "JoinGroupRequest": {"GroupInstanceId": 5},
     "LeaveGroupRequest": {"Members": 3},
     "OffsetCommitRequest": {"CommittedLeaderEpoch": 6, "GroupInstanceId": 7, "TopicId": 10},
@@ -62,6 +61,7 @@ FIELDS: dict[str, dict[str, int]] = {
 
 SUPPORT: dict[str, dict[str, int]] = {
     "Fetch": {"magic 2": 4, "zstd": 10},  # KIP-98, before which records are converted down; KIP-110
+    "ConsumerGroupHeartbeat": {"regular expressions": 1},  # KIP-848; 3.7 has the field in version 0, and ignores it
     "DescribeGroups": {"GROUP_ID_NOT_FOUND": 6},  # KIP-1043
     "ListOffsets": {"MAX_TIMESTAMP": 7},  # KIP-734
     "JoinGroup": {"MEMBER_ID_REQUIRED": 4},  # KIP-394

@@ -28,7 +28,7 @@ TOPICS: tuple[TopicName, ...] = ("wide", "narrow", "passing")
 PARTITIONS: dict[TopicName, int] = {"wide": 5, "narrow": 3, "passing": 1}
 
 Subscription = Literal["wide", "narrow", "both", "all", "pattern-of-two", "pattern-of-all", "nowhere"]
-"""What a member reads, by name or by a regular expression; `nowhere` is a topic that does not exist."""
+"""The topics that a member reads, by name or by a regular expression; `nowhere` is a topic that does not exist."""
 
 Producer = Literal["producer-1", "producer-2"]
 

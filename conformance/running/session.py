@@ -399,7 +399,7 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
 def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
     """True if the check runs: it is the schedule's, or it is a check of a selected row and fits the profile's time.
 
-    Selecting a machine by name selects it as a check of each row that its histories show.
+    Selecting a machine by name selects it in any profile, as a check of each row that its histories show.
     """
     if replay is not None:
         return check.id == replay.check
@@ -407,7 +407,8 @@ def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck)
         return False
     wanted = {row.id for row in shipped_rows().matching(settings.requirements)}
     if not settings.requirements:
-        return bool(wanted.intersection(rows_observed_by(check))) and is_in_profile(check, settings.profile)
+        fits = bool(settings.machines) or is_in_profile(check, settings.profile)
+        return fits and bool(wanted.intersection(rows_observed_by(check)))
     if is_soak(check) and settings.profile != "nightly":
         return False
     if settings.all_that_see_it or settings.machines:

@@ -15,7 +15,7 @@ from conformance.running.machine.explorer import BATCH, idle_for_simplest, indep
 from conformance.running.machine.run import STEPS
 from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import count_meetings, standing_at_each, tag_of
-from strategies.steps import Disturb
+from strategies.steps import Disturb, DisturbBriefly
 
 pytestmark = pytest.mark.drawn
 
@@ -118,6 +118,39 @@ def test_something_is_done_while_faults_stand(drawn: Schedules) -> None:
         tag_of(step) for schedule in schedules for step, standing in standing_at_each(schedule) if standing
     )
     assert DONE[check.machine.__name__] <= set(during)
+
+
+LOSING = {"kill", "stop", "freeze", "pause-past-fencing", "paused-zombie", "cut-off-from-controllers", "isolate"}
+MOVING = {"move-leader", "move-coordinator", "preferred-election", "rolling-restart"}
+UNFINISHED = {"beat-quietly", "beat-keeping", "leave-to-return", "commit-in-transaction", "lose-sync", "lose-answers"}
+"""Steps after which a revocation, an absence, a transaction or a conversion is unfinished."""
+
+
+def loses_a_coordinator(step: Any) -> bool:
+    match step:
+        case Disturb():
+            return step.fault.name in LOSING and step.fault.role == "leader"
+        case DisturbBriefly():
+            return step.fault.name in MOVING
+    return False
+
+
+def is_unfinished_at_a_loss(schedule: list[Any]) -> bool:
+    """True if a coordinator is lost at most three steps after one that leaves something unfinished in its group."""
+    for at, step in enumerate(schedule):
+        if loses_a_coordinator(step):
+            before = schedule[max(0, at - 3) : at]
+            if any(tag_of(one) in UNFINISHED and one.on == step.on for one in before):
+                return True
+    return False
+
+
+def test_coordinators_of_groups_are_lost_often_and_while_something_is_unfinished(drawn: Schedules) -> None:
+    check, schedules, _ = drawn
+    if check.machine.__name__ != "GroupMachine":
+        return
+    assert sum(any(map(loses_a_coordinator, schedule)) for schedule in schedules) >= len(schedules) / 2
+    assert sum(map(is_unfinished_at_a_loss, schedules)) >= len(schedules) / 4
 
 
 def test_equal_counts_give_equal_schedules(drawn: Schedules) -> None:

@@ -51,15 +51,13 @@ class ClassicMember(LoneClassicMember):
             instance_id=self.instance_id,
             rebalance_timeout_ms=REBALANCE_MS,
         )
+        self.joined = answer
         if answer.error is Error.MEMBER_ID_REQUIRED:
             self.id = answer.member_id
             self._ground.read_by[self.id] = topics
-            return self.send_join(node, cooperative)
-        self.joined = answer
-        if answer.error is Error.NONE:
+        elif answer.error is Error.NONE:
             self.id, self.epoch = answer.member_id, answer.generation_id
             self._ground.read_by[self.id] = topics
-        return None
 
     def send_sync(self, *, received: bool = True, generation: int | None = None) -> Error:
         """Send SyncGroup, as a leader with everyone's assignment."""
@@ -145,6 +143,9 @@ class ClassicSlot(Slot):
     def _join_together(self) -> None:
         members = [(one, one._member) for one in self._peers if one._member is not None and not one.silent]
         nodes = {one.slot: member.coordinator() for one, member in members}
+        for one, member in members:
+            if not member.id and member.instance_id is None:
+                member.send_join(nodes[one.slot], one._cooperative)  # the answer is its id; the group waits for it now
 
         def join(slot: ClassicSlot, member: ClassicMember) -> None:
             with suppress(WireError):

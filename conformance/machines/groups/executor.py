@@ -166,6 +166,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         if not self._coordinators.has_short_sessions(step.on):
             raise Absent(f"{step.on} has no short sessions")
         slot = self._slot(step)
+        slot.beat()  # a session gets its length with a heartbeat
         self._coordinators.outlast(step.on, slot.id, lambda: [other.beat() for other in self._others(step)])
         slot.silent = True
 

@@ -1,4 +1,4 @@
-"""What all groups of an example share: topics, names, and requests to whichever broker coordinates a group."""
+"""The ground of all groups of an example: topics, names, and requests to whichever broker coordinates a group."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

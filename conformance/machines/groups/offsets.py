@@ -154,7 +154,7 @@ class Transactions:
         self._broken.add(name)
         answer = self._require(name, self._ask(lambda: producer.finish(step.commit)))
         if producer.dialect.bumps:
-            producer.go_on_at(answer.producer_id, answer.producer_epoch)
+            producer.continue_at(answer.producer_id, answer.producer_epoch)
         self._groups[name].clear()
         self._broken.discard(name)
 
@@ -171,7 +171,7 @@ class Transactions:
         producer = self._producers[name]
         if name in self._broken:
             given = self._require(name, self._ask(producer.init_once))
-            producer.go_on_at(given.producer_id, given.producer_epoch)
+            producer.continue_at(given.producer_id, given.producer_epoch)
             self._groups[name].clear()
             self._broken.discard(name)
         return producer

@@ -10,7 +10,7 @@ from strategies import groups as do
 
 
 class Slot(ABC):
-    """A place for one member of a group. What a protocol has no request for raises Absent."""
+    """A place for one member of a group. A method for which a protocol has no request raises Absent."""
 
     def __init__(self, ground: Ground, on: do.GroupName, slot: do.Slot) -> None:
         self.ground, self.on, self.slot = ground, on, slot

@@ -109,6 +109,7 @@ def test_each_error_code_is_announced_for_that_version(texts: Texts, api: str, e
             "magic 2",
             r"tarting in version (\d+), the req\w+ must be\s+// able to handle Kafka log message format",
         ),
+        ("ConsumerGroupHeartbeat", "regular expressions", r"Version (\d+) adds SubscribedTopicRegex"),
         ("Fetch", "zstd", r"Version (\d+) indicates that we can use the ZStd compression algorithm"),
         ("DescribeGroups", "GROUP_ID_NOT_FOUND", r"Version (\d+) returns error code GROUP_ID_NOT_FOUND"),
         ("ListOffsets", "MAX_TIMESTAMP", r"Version (\d+) enables listing offsets by max timestamp"),
