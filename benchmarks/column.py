@@ -1,4 +1,4 @@
-"""Where the time of a column goes: seconds by part and CPU seconds by cause, as its shards have them, by topology and check."""
+"""The time of a column by topology and check: seconds by part of the work and CPU seconds by cause, from its shards."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from conformance.running.recording.usage import BOOTS, KERNEL, KIT, NODES
 from history.shards import CheckLine, Shard
 
 LONG_ENOUGH = 5.0
-"""Seconds of a check that tell the CPU time of nodes at rest."""
+"""The least seconds of a check from which the CPU time of idle nodes can be estimated."""
 MAX_CHECKS = 20
 CAUSES = ("JVM start", "JVM idle", "JVM at work", "kernel", "kit")
 NOTE = (

@@ -78,9 +78,9 @@ def judging(events: int, example_events: int, out: Path | None, beside: Path | N
     if beside is not None:
         if out is None:
             raise WrongUse("--beside needs --conformance-out: both checkouts judge the same")
-        print(judges.beside_table(judges.judge_beside(beside, out, rounds, _print_progress)))
+        print(judges.comparison_table(judges.compare_checkouts(beside, out, rounds, _print_progress)))
         return
-    histories = judges.stored_histories(out, events) if out else judges.made_up_histories(events, example_events)
+    histories = judges.stored_histories(out, events) if out else judges.generated_histories(events, example_events)
     print(judges.table(judges.measure(histories, _print_progress)))
 
 

@@ -35,14 +35,14 @@ CLUSTER = Topology(
     brokers=3,
     config={"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"},
 )
-THIRDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
+KINDS: tuple[Callable[[], Fault], ...] = (Kill, PausePastFencing, CutOffFromControllers)
 RECORDS_A_SECOND = 600.0
 """Records per second while there is a leader, which is half of the time; on average, 100 per second must be
 acknowledged."""
 RECORDS_A_BATCH = 50
 
 
-class Worked(msgspec.Struct, kw_only=True):
+class ShareResult(msgspec.Struct, kw_only=True):
     """The result of one cluster's share: cycles that count, and the reasons for replacing clusters."""
 
     cycles: list[Injected] = []
@@ -54,7 +54,7 @@ class Worked(msgspec.Struct, kw_only=True):
     boot_seconds: list[float] = []
 
 
-def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> list[Worked]:
+def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> list[ShareResult]:
     """Run all clusters in parallel for that many minutes. Raises KitError if one never started."""
     context = multiprocessing.get_context("spawn")
     with Run.begin() as run, ProcessPoolExecutor(clusters, mp_context=context) as pool:
@@ -66,7 +66,7 @@ def measure(image: Image, minutes: float, clusters: int, progress: Progress) -> 
             run.end(connect())
 
 
-def _results_of_shares(shares: Sequence[Future[Worked]], progress: Progress) -> Iterator[Worked]:
+def _results_of_shares(shares: Sequence[Future[ShareResult]], progress: Progress) -> Iterator[ShareResult]:
     for place, share in enumerate(shares):
         worked = share.result()
         progress(
@@ -75,11 +75,11 @@ def _results_of_shares(shares: Sequence[Future[Worked]], progress: Progress) -> 
         yield worked
 
 
-def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> Worked:
+def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> ShareResult:
     """Use one cluster after another until the time is up. Each starts with another kind of fault, to spread JVM
     starts."""
-    worked, began = Worked(), time.monotonic()
-    kinds = itertools.islice(itertools.cycle(THIRDS), place % len(THIRDS), None)
+    worked, began = ShareResult(), time.monotonic()
+    kinds = itertools.islice(itertools.cycle(KINDS), place % len(KINDS), None)
     with Run.join(run_id) as run:
         while time.time() < until:
             _on_one_cluster(image, run, kinds, until, worked)
@@ -87,7 +87,9 @@ def _work_on_clusters(image: Image, run_id: str, place: int, until: float) -> Wo
     return worked
 
 
-def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
+def _on_one_cluster(
+    image: Image, run: Run, kinds: Iterator[Callable[[], Fault]], until: float, worked: ShareResult
+) -> None:
     began = time.monotonic()
     with (
         KRaftCluster(CLUSTER, image, run).boot() as cluster,
@@ -104,7 +106,7 @@ def _on_one_cluster(image: Image, run: Run, kinds: Iterator[Callable[[], Fault]]
         worked.gaps += traffic.gaps
 
 
-def _run_cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: float, worked: Worked) -> None:
+def _run_cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until: float, worked: ShareResult) -> None:
     for kind in kinds:
         if time.time() >= until:
             return
@@ -113,7 +115,7 @@ def _run_cycles(injector: Injector, kinds: Iterator[Callable[[], Fault]], until:
         worked.cycles.append(injector.heal(fault))
 
 
-def table(image: Image, shares: Sequence[Worked]) -> str:
+def table(image: Image, shares: Sequence[ShareResult]) -> str:
     """Return as Markdown the cycles per hour and the seconds of their parts by kind, then traffic, gaps and boots."""
     wall = max(share.seconds for share in shares)
     cycles = [cycle for share in shares for cycle in share.cycles]
@@ -121,7 +123,7 @@ def table(image: Image, shares: Sequence[Worked]) -> str:
         f"| Kafka {image.label}, {len(shares)} clusters, {wall / 60:.1f} min "
         "| cycles | an hour | to witness | to heal | 95% of cycles below |",
         "|---|---:|---:|---:|---:|---:|",
-        *(_kind_line(kind().name, cycles, wall) for kind in THIRDS),
+        *(_kind_line(kind().name, cycles, wall) for kind in KINDS),
         f"| all | {len(cycles)} | **{3600 * len(cycles) / wall:.0f}** | | | |",
         "",
         *_traffic_lines(shares),
@@ -139,7 +141,7 @@ def _kind_line(name: str, cycles: Sequence[Injected], wall: float) -> str:
     return f"| {name} | {len(mine)} | {3600 * len(mine) / wall:.0f} | {witness:.2f} s | {heal:.2f} s | {slow:.2f} s |"
 
 
-def _traffic_lines(shares: Sequence[Worked]) -> list[str]:
+def _traffic_lines(shares: Sequence[ShareResult]) -> list[str]:
     rates = [share.acknowledged / share.seconds for share in shares]
     boots = [seconds for share in shares for seconds in share.boot_seconds]
     gaps, longest = sum(share.gaps for share in shares), max(share.longest_gap for share in shares)
@@ -158,7 +160,7 @@ def seconds_of(cycle: Injected) -> float:
 
 def measure_other_kinds(image: Image, rounds: int, progress: Progress) -> str:
     """Run every other kind in its usual role, several times on one cluster; return the medians as Markdown."""
-    thirds = {kind().name for kind in THIRDS}
+    thirds = {kind().name for kind in KINDS}
     kinds = [kind for kind in FAULTS if kind().name not in thirds]
     lines = ["| other kinds | role | cycles | to witness | to heal |", "|---|---|---:|---:|---:|"]
     with Run.begin() as run:

@@ -44,7 +44,7 @@ class Measured(msgspec.Struct, kw_only=True):
         return sum(self.seconds.values())
 
 
-def made_up_histories(events: int, per_example: int) -> Iterator[History]:
+def generated_histories(events: int, per_example: int) -> Iterator[History]:
     """Generate examples with about that many events in all."""
     for number in range(max(1, events // per_example)):
         yield history(str(number), per_example, number)
@@ -117,7 +117,7 @@ def table(measured: Measured) -> str:
 
 # --- beside another checkout
 
-COUNTED = """
+PROGRAM = """
 import gc, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
@@ -143,15 +143,15 @@ print(time.process_time() - began, sum(len(one.events) for one in found), observ
 observations."""
 
 
-class Beside(msgspec.Struct, kw_only=True):
-    """The seconds of each round with either code, over the same events, and the number of observations of each."""
+class Comparison(msgspec.Struct, kw_only=True):
+    """The seconds per round of this and the other code over the same events, and the number of observations by each."""
 
     events: int
     seconds: list[tuple[float, float]]
     observations: tuple[int, int]
 
 
-def judge_beside(other: Path, out: Path, rounds: int, progress: Progress) -> Beside:
+def compare_checkouts(other: Path, out: Path, rounds: int, progress: Progress) -> Comparison:
     """Judge a run's histories with this code and another checkout's, in turn, each in its own process."""
     here = Path(__file__).parents[1]
     measured: list[tuple[float, float]] = []
@@ -159,12 +159,12 @@ def judge_beside(other: Path, out: Path, rounds: int, progress: Progress) -> Bes
         mine, theirs = (_judge_with(checkout, out) for checkout in (here, other))
         measured.append((mine[0], theirs[0]))
         progress(f"round {number + 1}: {mine[0]:.2f} s here, {theirs[0]:.2f} s there")
-    return Beside(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
+    return Comparison(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
 
 
 def _judge_with(checkout: Path, out: Path) -> list[float]:
     done = subprocess.run(
-        [sys.executable, "-c", COUNTED, str(checkout), str(out.resolve())],
+        [sys.executable, "-c", PROGRAM, str(checkout), str(out.resolve())],
         cwd=checkout,
         env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,
@@ -176,7 +176,7 @@ def _judge_with(checkout: Path, out: Path) -> list[float]:
     return [float(value) for value in done.stdout.split()]
 
 
-def beside_table(measured: Beside) -> str:
+def comparison_table(measured: Comparison) -> str:
     """Return the medians of the rounds, and of their ratios, as Markdown."""
     here, there = (median(pair[side] for pair in measured.seconds) for side in (0, 1))
     ratio = median(theirs / mine for mine, theirs in measured.seconds)

@@ -35,7 +35,8 @@ _PLAIN = (
 
 
 class SmallMerge(msgspec.Struct, frozen=True, kw_only=True):
-    """One round: the merge, that by another checkout, and the empty sessions with the kit's settings and Spark's defaults."""
+    """The costs of one round: this merge, the merge of another checkout (`beside`), and an empty session each with the kit's
+    settings (`ours`) and with Spark's defaults (`plain`)."""
 
     merge: RunCost
     beside: RunCost | None

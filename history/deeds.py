@@ -1,4 +1,4 @@
-"""The deeds of an example, in words and in order: the steps and the faults that a known deviation may ask for."""
+"""The deeds of an example, as texts in order: its steps and faults, which a known deviation may require."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 
 from history.events import Call, Fault, History, Note
 from history.observations import Observation
+from history.steps import SWEEP_NOTE, TakenStep, steps_about, steps_taken
 from history.subjects import subjects
-from history.taken import SWEEP_NOTE, Taken, about, steps_taken
 
 HEALED = "healed "
 """The prefix of a deed that ends the fault of the same words."""
@@ -27,7 +27,7 @@ _NODES = {"controller": "voter", "broker": "broker", "node": "node"}
 _NODE = re.compile(r"([a-z]+)-\d+")
 
 _Deed = tuple[int, str]
-"""An event, and its deed in words."""
+"""The number of an event, and the text of its deed."""
 
 
 def deeds_of(history: History, events: Collection[int]) -> list[str]:
@@ -38,7 +38,7 @@ def deeds_of(history: History, events: Collection[int]) -> list[str]:
     node that a fault names is any broker or voter.
     """
     steps, last = steps_taken(history), max(events, default=len(history.events))
-    concerned = about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
+    concerned = steps_about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
     taken = ((step.begin, _step_text(step)) for step in steps if step.number in concerned and not step.left_out)
     done = [*_fault_deeds(history), *_sweep_deeds(history), *([*taken] if steps else _request_deeds(history))]
     return [deed for n, deed in sorted(done, key=lambda one: one[0]) if deed and n <= last]
@@ -49,7 +49,7 @@ def deeds_behind(history: History, seen: Observation) -> list[str]:
     return deeds_of(history, seen.events) if seen.result == "violated" else []
 
 
-def _step_text(step: Taken) -> str:
+def _step_text(step: TakenStep) -> str:
     """Return a step with its role; empty for one that injects or heals, since its faults show that."""
     if "fault" in step.step or step.kind.startswith("heal"):
         return ""

@@ -102,7 +102,7 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(Event, frozen=True, kw_only=True, tag="ended"):
-    """A process ended by itself, not by the kit. The fields are those of `ProcessEnd`."""
+    """The end of a process by itself, not by the kit. The fields are those of `ProcessEnd`."""
 
     node: str
     exit_code: int
@@ -118,14 +118,14 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_field="type"):
-    """Opens a group: which check ran on which column, with which case and drawn inputs.
+    """The opening of a group: the check, the column, the case and the drawn inputs.
 
     `context` is the data of a rig that several examples share, `members` the nodes of the cluster, `ranges` what this cluster
     declared, as in `history.shards.Column`: it decides which cases apply, and one worker has several clusters.
 
     `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
     known. `log_starts` has the highest log start that their requests explain, by partition, where these set a bound. `settings`
-    are those that the cluster was started with, beside the kit's own. `schema` is that of the whole group.
+    are those that the cluster was started with, in addition to the kit's own. `schema` is that of the whole group.
     """
 
     schema: int = SCHEMA
@@ -143,7 +143,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):
-    """Closes a group. `outcome` is `judged`, `premise lost` or `error` (trouble of the kit)."""
+    """The end of a group. `outcome` is `judged`, `premise lost` or `error` (trouble of the kit)."""
 
     example: str
     outcome: Literal["judged", "premise lost", "error"]

@@ -16,10 +16,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `inputs` is the canonical text of the drawn inputs (floors count distinct ones); `events` are the numbers of the
     events that show it; `label` is the name of an anomaly (`divergent-prefix`); `variant` is the legal answer that was
-    seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults from
-    which a change of its subjects had followed by then: of leader or ISR, of a coordinator, of the quorum's leader. `calm` is
-    true if no fault was witnessed in its example, except for what a scenario observes for its own row;
-    in other examples `situation` is the same for observations of one subject by the same nodes between the same changes.
+    seen of several, so that a probe that wavers between them is recognised. `lived` names the witnessed faults that had by
+    then changed its subjects: the leader or ISR, a coordinator, the quorum's leader. `calm` is true if no fault was witnessed
+    in its example, except for what a scenario observes for its own row; in other examples `situation` is the same for
+    observations of one subject by the same nodes between the same changes.
     """
 
     requirement: str

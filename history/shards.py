@@ -124,7 +124,7 @@ class PremiseCount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExcuseCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the judge of a row left a case undecided, by the name of its excuse."""
+    """The number of times that the judge of a row left a case undecided for one excuse."""
 
     requirement: str
     case: str
@@ -194,7 +194,7 @@ class CheckLine(ShardLine, frozen=True, kw_only=True, tag="check"):
 
 
 class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):
-    """A violation replayed: seen again in `seen` of `tries` runs of the schedule at `evidence`."""
+    """The replays of a violation: `seen` of `tries` runs of the schedule at `evidence` showed it again."""
 
     requirement: str
     evidence: str
@@ -203,9 +203,9 @@ class ReplayLine(ShardLine, frozen=True, kw_only=True, tag="replay"):
 
 
 class Footer(ShardLine, frozen=True, kw_only=True, tag="footer"):
-    """`counts` is how many lines of each kind the shard has; `spent` are the worker's seconds by part of its work.
+    """The end of a shard: the number of lines of each kind, and the worker's seconds by part of its work (`spent`).
 
-    `ended_early` is why the run ended before its work was done: `interrupted` or `hung`; empty otherwise.
+    `ended_early` is the reason why the run ended before its work was done: `interrupted` or `hung`; empty otherwise.
     """
 
     counts: dict[str, int]
@@ -271,7 +271,7 @@ def read_shard(path: Path) -> Shard:
 
 
 def refuse_older_header(line: bytes) -> None:
-    """Raises WrongSchema for the header of a shard of an older schema. Other lines, and torn ones, have none."""
+    """Raise WrongSchema if the line is the header of a shard of an older schema. Other lines, and torn ones, pass."""
     if line.startswith(HEADER):
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             opening = msgspec.json.decode(line, type=_Opening)

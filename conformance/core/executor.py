@@ -27,7 +27,7 @@ from fixtures.faults.base.injector import Stuck, Unhealed
 from fixtures.producers import ProducerTrouble
 from fixtures.waiting import ran_out_of_time
 from fixtures.wire import WireError
-from history.taken import LEFT_OUT_NOTE
+from history.steps import LEFT_OUT_NOTE
 from protocol.messages import Topic
 from strategies.steps import Disturb, DisturbBriefly, Echo, Heal, HealPartly, ReadEverything, Step, Sweep
 

@@ -17,7 +17,7 @@ from fixtures.wire import NodeClient
 from fixtures.wire.cluster import COORDINATOR_KEYS_FROM
 from fixtures.wire.errors import NotOffered
 from fixtures.wire.log import MAGIC_2_FROM
-from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from history.steps import SWEEP_NOTE, SWEPT_NOTE
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
 from protocol.configs import ConfigsQuery, ResourceType

@@ -13,12 +13,12 @@ from conformance.rigs.log.partition import Boundary, Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.rotation import (
     RECORDS,
+    BatchStamps,
     LeaderLog,
     Rotation,
-    Stamped,
     epochs_and_checksums,
-    in_every_isr,
-    out_of_isr,
+    is_in_every_isr,
+    is_out_of_isr,
     prefer_leader,
     quick_partition,
 )
@@ -45,7 +45,7 @@ def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
     return taken
 
 
-def wait_for_agreement(partition: Partition) -> dict[int, Stamped]:
+def wait_for_agreement(partition: Partition) -> dict[int, BatchStamps]:
     """Wait until the replicas agree; return the records of each, by broker id."""
     state = partition.await_agreement()
     reads = {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
@@ -155,11 +155,11 @@ def empty_epoch(partition: Partition, end: int) -> Claims:
     yield premise(entry_of(file, epoch) == Boundary(epoch, end), f"{former} enters the empty epoch {epoch} at {end}")
     with frozen_broker(bench, bench.name_of(former)):
         led = prefer_leader(partition, successor)
-        bench.eventually(lambda: out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
+        bench.eventually(lambda: is_out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds
     back = bench.wait.comes_true(
-        lambda: in_every_isr(partition, former), f"{former} in the ISR again", CONVERGENCE_TIMEOUT
+        lambda: is_in_every_isr(partition, former), f"{former} in the ISR again", CONVERGENCE_TIMEOUT
     )
     detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "
     detail += f"after {bench.now().seconds - began:.1f} s"

@@ -11,7 +11,13 @@ from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import epochs_and_checksums, in_every_isr, out_of_isr, prefer_leader, quick_partition
+from conformance.rigs.log.rotation import (
+    epochs_and_checksums,
+    is_in_every_isr,
+    is_out_of_isr,
+    prefer_leader,
+    quick_partition,
+)
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.wire import NodeClient
 from history.readings import File, HeldReplica
@@ -136,13 +142,15 @@ def follower_behind_the_log_start(
     others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
     knew = end_of(partition, behind).offset
     down(bench, bench.name_of(behind), clean)
-    bench.eventually(lambda: out_of_isr(partition, behind, *others), f"{behind} out of the ISR", every=OFTEN)
+    bench.eventually(lambda: is_out_of_isr(partition, behind, *others), f"{behind} out of the ISR", every=OFTEN)
     trim = write_and_delete(partition, others, (before, after), keep)
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
     yield from low_watermark_without_the_stopped_broker(trim)
     yield from readers_of_deleted_epochs(partition, trim)
     bench.processes.start(bench.name_of(behind))
-    joined = bench.wait.comes_true(lambda: in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGENCE_TIMEOUT)
+    joined = bench.wait.comes_true(
+        lambda: is_in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGENCE_TIMEOUT
+    )
     at_rest(partition)
     yield from started_over(partition, behind, trim, joined=joined)
     yield from log_starts_agree(partition, state, trim.start)

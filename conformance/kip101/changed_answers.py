@@ -65,9 +65,11 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     follower, epoch = others[pick], state.leader_epoch
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
     end = append_alike(partition, state.leader, same, count)
-    before = partition.end_once_online(follower)
-    partition.bench.wait.comes_true(lambda: partition.end(follower) != before, "the first answer taken", SEND_TIMEOUT)
-    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.end_once_online(follower), end)
+    before = partition.await_log_end(follower)
+    partition.bench.wait.comes_true(
+        lambda: partition.log_end(follower) != before, "the first answer taken", SEND_TIMEOUT
+    )
+    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.await_log_end(follower), end)
 
 
 def stall_connection(bench: Bench, follower: str) -> None:
@@ -83,9 +85,9 @@ def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults:
     put_first(partition, answer.successor, asked=answer.successor)
     elect_preferred(partition, answer.successor, epoch)
     faults.heal(slow)
-    lacks = answer.end - partition.end_once_online(answer.successor)
+    lacks = answer.end - partition.await_log_end(answer.successor)
     end = append_alike(partition, answer.successor, same, lacks + 1)
-    partition.wait_until(lambda: partition.end(answer.leader) == end or None, f"{end} records at {answer.leader}")
+    partition.wait_until(lambda: partition.log_end(answer.leader) == end or None, f"{end} records at {answer.leader}")
 
 
 @log_scenario(
@@ -105,12 +107,14 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
     answer = long_answer(partition, state, pick, same, BATCHES + more)
     follower = bench.name_of(answer.follower)
     faults.inject(cut)
-    waits = partition.end(answer.follower) == answer.start > 0 and answer.end - answer.start >= LONG
+    waits = partition.log_end(answer.follower) == answer.start > 0 and answer.end - answer.start >= LONG
     yield premise(waits, f"{follower} still waits for the answer from {answer.start} to {answer.end}")
     stall_connection(bench, follower)
     written_again(partition, answer, same, faults, slow)
     bench.processes.resume(follower)
-    bench.wait.comes_true(lambda: partition.end(answer.follower) != answer.start, "the answer taken", RECEIVE_TIMEOUT)
+    bench.wait.comes_true(
+        lambda: partition.log_end(answer.follower) != answer.start, "the answer taken", RECEIVE_TIMEOUT
+    )
     yield from only_up_to_its_epoch(partition, answer)
     faults.heal(cut)
     at_rest(partition)

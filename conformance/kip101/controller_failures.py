@@ -10,7 +10,7 @@ from conformance.core.topologies import CONTROLLERS, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
 from conformance.rigs.log.scenarios import log_scenario
-from conformance.rigs.quorum.successors import leader_besides, successor_leads
+from conformance.rigs.quorum.successors import other_leader, successor_leads
 from fixtures.cluster import Topology
 from fixtures.cluster.config import SMALL_SETTINGS
 from fixtures.views.quorum import ActiveController, QuorumView
@@ -116,7 +116,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     """The active controller of three is frozen or killed while a leader is killed and restarted: another one takes over."""
     bench, before, session = partition.bench, partition.wait_until_whole(), session_of(CONTROLLERS)
     leader = bench.name_of(before.leader)
-    led = bench.eventually(lambda: leader_besides(bench, ""), "an active controller", due="quorum")
+    led = bench.eventually(lambda: other_leader(bench, ""), "an active controller", due="quorum")
     active = bench.name_of(led.leader_id)
     began, paused = bench.now().seconds, case == "controller-paused"
     (bench.processes.pause if paused else bench.processes.kill)(active, role="active controller")

@@ -30,7 +30,7 @@ def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
 
 def epoch_is_unknown(partition: Crashing, id: int, lost: Boundary) -> Claims:
     """Check CACHE-05: neither checkpoint nor answers of a replica without a leader have the epoch that its log lost."""
-    end = partition.end_once_online(id)  # until then the checkpoint is as the crash left it
+    end = partition.await_log_end(id)  # until then the checkpoint is as the crash left it
     entries = partition.entries(id, lambda found: bool(found) and found[-1].start < lost.start)
     answer = partition.bench.node(id).fetch(partition.fetch_from(end, last_fetched_epoch=lost.epoch))
     cleared = bool(entries) and all(entry.start < end for entry in entries)
@@ -48,18 +48,18 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     [written] = partition.write_acknowledged(b"first of its epoch")
     yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{say(written)} opens {say(lost)}")
     partition.kill(follower)
-    partition.wait_until(lambda: partition.in_sync(leader, leader), f"an ISR without {follower}")
+    partition.wait_until(lambda: partition.state_with_isr(leader, leader), f"an ISR without {follower}")
     partition.disk(follower).cut_log(lost.start)
     yield checkpoint_is_ahead(partition, follower, lost.start)
     partition.kill(leader)
-    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.state_without_leader(bystander), "no leader")
     partition.start(follower)
     yield from epoch_is_unknown(partition, follower, lost)
     partition.start(leader)
     at_rest(partition)
     again = partition.entries(follower, lambda found: lost in found)
     detail = f"its leader epoch cache has {say(again)} when it has {say(lost)} again"
-    yield held_if(lost in again and written.kept_in(partition.read(follower)), case="follower", detail=detail)
+    yield held_if(lost in again and written.is_kept_in(partition.read(follower)), case="follower", detail=detail)
 
 
 @log_scenario("KIP101-SC-09", "KIP101-CACHE-05", rig=PAIR, records=FEW_RECORDS)
@@ -69,7 +69,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     bystander = partition.bystander()
     opened = second_epoch(partition, leader, records)
     partition.kill(follower)
-    partition.led_by(leader, isr={leader})
+    partition.await_leadership(leader, isr={leader})
     [written] = partition.write_acknowledged(b"first of its epoch", by=leader)
     # Before metadata.version 12 the smaller ISR has started yet another epoch (KIP101-EPOCH-03).
     lost = Boundary(written.epoch, written.offset)
@@ -78,7 +78,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
         f"{say(written)} opens {say(opened)}, or a later epoch",
     )
     partition.kill(leader)
-    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.state_without_leader(bystander), "no leader")
     partition.disk(leader).cut_log(lost.start)
     yield checkpoint_is_ahead(partition, leader, lost.start)
     partition.start(leader)
@@ -101,9 +101,9 @@ def newest_entries(partition: Crashing, leader: int, start: int) -> tuple[int, t
 
     A leader that loses its session and is elected again begins another epoch there, in place of the empty one.
     """
-    epoch = partition.led_by(leader).leader_epoch
+    epoch = partition.await_leadership(leader).leader_epoch
     entries = partition.entries(leader, lambda found: Boundary(epoch, start) in found)
-    if Boundary(epoch, start) in entries or partition.led_by(leader).leader_epoch == epoch:
+    if Boundary(epoch, start) in entries or partition.await_leadership(leader).leader_epoch == epoch:
         return epoch, entries
     return newest_entries(partition, leader, start)
 
@@ -136,7 +136,7 @@ def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
 
 
 def truncated_from_start_again(partition: Crashing, id: int, first: Boundary) -> Claims:
-    partition.end_once_online(id)
+    partition.await_log_end(id)
     entries = partition.entries(id, lambda found: found[:1] == (first,))
     listed = partition.bench.node(id).list_offsets(partition.name, 0, EARLIEST, replica_id=-2)
     detail = f"its leader epoch cache has {say(entries)}, and was to begin with {say(first)}"

@@ -26,9 +26,9 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
     yield from leaderless(settings, "switched", "silent")
     yield from leaderless(settings, "silent", "silent")
     if permitted:  # else this release ignores the setting
-        settings.switch_on()
+        settings.permit_unclean()
         yield from leads_in_time(settings, "switched", "switched-on")
-        with settings.on_by_default():
+        with settings.unclean_by_default():
             yield from leads_in_time(settings, "silent", "cluster-default")
     yield from leaderless(settings, "forbidden", "explicitly-off")
     yield from leaderless(settings, "wiped", "disk-lost")
@@ -38,7 +38,7 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
 def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator[Claim, None, bool]:
     """Check GEN-08: the lagging replica, the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
-    met = settings.bench.wait.comes_true(lambda: settings.led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
+    met = settings.bench.wait.comes_true(lambda: settings.are_led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
     second = settings.bench.id_of(settings.second)
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]

@@ -18,14 +18,14 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     victim = hosts[which]
     rest = [id for id in hosts if id != victim]
     strict.kill(victim)
-    strict.wait_until(lambda: strict.in_sync(asked, *rest), f"an ISR without {victim}")
+    strict.wait_until(lambda: strict.state_with_isr(asked, *rest), f"an ISR without {victim}")
     eligible = replicas.eligible()
     replicas.alter_min_insync_replicas("1")
     strict.start(victim)
-    strict.joins(lambda: strict.in_sync(asked, *hosts), f"{victim} in the ISR again")
+    strict.await_in_sync(lambda: strict.state_with_isr(asked, *hosts), f"{victim} in the ISR again")
     replicas.delete_topic()
     strict.kill(victim)
-    replicas.leaves(victim)
+    replicas.await_fenced(victim)
     strict.start(victim)
     came = strict.bench.wait.comes_true(
         lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", START_TIMEOUT
@@ -43,7 +43,7 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     removed, kept = strict.replicas
     strict.write(*[b"on both"] * records)
     strict.bench.processes.stop(strict.bench.name_of(removed))
-    strict.wait_until(lambda: strict.in_sync(asked, kept), f"an ISR without {removed}")
+    strict.wait_until(lambda: strict.state_with_isr(asked, kept), f"an ISR without {removed}")
     strict.assign(kept)
     described = strict.wait_until(lambda: strict.state_known_to(asked), "a description")
     yield premise(described.replicas == (kept,), f"{removed} is no replica: {described}")
@@ -51,9 +51,9 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     detail = f"its replicas are {say(described.replicas)}, and eligible are {say(eligible)}"
     yield held_if(set(eligible) <= set(described.replicas), case="partition", detail=detail)
     strict.start(removed)
-    replicas.returns(removed)
+    replicas.await_unfenced(removed)
     strict.kill(kept)
-    replicas.leaves(kept)
+    replicas.await_fenced(kept)
     after = strict.wait_until(lambda: strict.state_known_to(asked), "a description")
     detail = f"{removed} hosts nothing and was described as eligible in {say(eligible)}: {after}"
     held = after.leader in (-1, kept)

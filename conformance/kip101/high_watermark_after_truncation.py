@@ -22,7 +22,7 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
     A write then shows that it can learn one.
     """
     leader, second = yield from leader_without_and_follower_with_orphans(partition, kept, orphans)
-    partition.joins(lambda: partition.in_sync(leader, leader, second), "both in sync")
+    partition.await_in_sync(lambda: partition.state_with_isr(leader, leader, second), "both in sync")
     reads: list[FetchedPartition] = []
 
     def equal() -> bool:
@@ -30,7 +30,7 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
         return reads[0].high_watermark == reads[1].high_watermark
 
     met = partition.bench.wait.comes_true(equal, "one high watermark", HIGH_WATERMARK_TIMEOUT)
-    marks, ends = [read.high_watermark for read in reads], [partition.end(id) for id in (leader, second)]
+    marks, ends = [read.high_watermark for read in reads], [partition.log_end(id) for id in (leader, second)]
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {say(ends)}, {say(marks)}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HIGH_WATERMARK_TIMEOUT:g} s at most"
     yield held_if(met, *reads, detail=detail)
@@ -47,15 +47,15 @@ def leader_without_and_follower_with_orphans(
     bystander = partition.bystander()
     written = partition.write_acknowledged(*(b"record %d" % n for n in range(kept + orphans)))
     partition.kill(follower)
-    before = partition.led_by(leader, isr={leader})
+    before = partition.await_leadership(leader, isr={leader})
     partition.kill(leader)
-    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.state_without_leader(bystander), "no leader")
     lost = partition.disk(leader).cut_log(written[kept].offset)
     disk = partition.disk(follower)
     disk.remove_watermarks()
     had = [lost.before, disk.read_replica().log_end]
     yield premise(had == [kept + orphans] * 2, f"both had {kept + orphans} records: log ends {say(had)}")
     partition.start(leader)
-    partition.led_by(leader, above=before.leader_epoch)
+    partition.await_leadership(leader, above=before.leader_epoch)
     partition.start(follower)
     return leader, follower

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
-from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, frozen_broker, whole_again
+from conformance.rigs.log.follower_fetches import PAIRS, SharedFollower, await_whole_cluster, frozen_broker
 from conformance.rigs.log.partition import Partition, partition_at_epoch
 from fixtures.wire import NodeClient
 from protocol.codes import Error
@@ -70,7 +70,7 @@ def isr_changes_and_the_epoch(pairs: SharedFollower, expected: str) -> Claims:
     before = pairs.states()
     with frozen_broker(pairs.bench, pairs.follower):
         shrunk = pairs.states_with_isr(1)
-    whole_again(pairs.bench)
+    await_whole_cluster(pairs.bench)
     grown = pairs.states_with_isr(2)
     raised = 1 if expected == "SHRINK_RAISES" else 0
     for old, small, new in zip(before, shrunk, grown, strict=True):

@@ -54,9 +54,9 @@ def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     partition.kill(id)
     partition.disk(id).remove_epoch_checkpoint()
     others = [other for other in state.replicas if other != id]
-    partition.wait_until(lambda: partition.in_sync(others[0], *others), f"an ISR without {id}")
+    partition.wait_until(lambda: partition.state_with_isr(others[0], *others), f"an ISR without {id}")
     partition.start(id)
-    partition.joins(lambda: partition.in_sync(others[0], *state.replicas), f"{id} in the ISR again")
+    partition.await_in_sync(lambda: partition.state_with_isr(others[0], *state.replicas), f"{id} in the ISR again")
     yield from rebuilt(partition, id, written)
     at_rest(partition)
 
@@ -70,7 +70,7 @@ def rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> 
         partition.fetch_from(len(written), current_leader_epoch=-1, last_fetched_epoch=written[0].epoch)
     )
     ended = answer.diverging_epoch == EpochAndOffset(written[0].epoch, RECORDS)
-    kept = all(one.kept_in(read) for one in written) and len(expected) == 2
+    kept = all(one.is_kept_in(read) for one in written) and len(expected) == 2
     detail = f"its leader epoch cache has {say(entries)}"
     yield held_if(kept and ended and entries == expected, read, answer, case="unclean-stop", detail=detail)
 
@@ -93,12 +93,12 @@ def suffix_is_truncated_to_the_high_watermark(partition: Crashing, tail: int, wr
     disk = partition.disk(former)
     mark, held = disk.checkpoints().high_watermark, disk.read_replica()
     disk.remove_epoch_checkpoint()
-    partition.led_by(successor, isr={successor})
-    shared = partition.end_once_online(successor)
+    partition.await_leadership(successor, isr={successor})
+    shared = partition.await_log_end(successor)
     yield premise(mark == RECORDS and shared <= held.log_end - tail, f"{former} stopped at {held.log_end}, {mark=}")
     new = partition.write_acknowledged(*[b"of the successor"] * written_meanwhile, by=successor)
     bench.processes.start(names[0])
-    partition.joins(lambda: partition.in_sync(successor, former, successor), "both in sync")
+    partition.await_in_sync(lambda: partition.state_with_isr(successor, former, successor), "both in sync")
     yield from rebuilt_from_the_leader(partition, former, successor, RECORDS, [*committed, *new], "clean-stop")
     at_rest(partition)
 
@@ -110,7 +110,7 @@ def rebuilt_from_the_leader(
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(mine.batches, mark)
     entries = partition.entries(id, lambda found: found == expected)
-    same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
+    same = mine.batches == theirs.batches and all(one.is_kept_in(mine) for one in written)
     detail = f"the leader epoch cache of broker {id} has {say(entries)}"
     yield held_if(same and entries == expected, mine, theirs, case=case, detail=detail)
 
@@ -140,7 +140,7 @@ def epochs_are_learnt_from_new_batches(
     leader = partition.wait_until(lambda: _leader_among(partition, others), f"a leader, and an ISR without {id}")
     written += partition.write_acknowledged(*[b"of the time without it"] * written_meanwhile, by=leader)
     partition.start(id)
-    partition.joins(lambda: partition.in_sync(leader, *state.replicas), f"{id} in the ISR again")
+    partition.await_in_sync(lambda: partition.state_with_isr(leader, *state.replicas), f"{id} in the ISR again")
     written += partition.write_acknowledged(*[b"of the time with it again"] * written_later, by=leader)
     yield from rebuilt_from_the_leader(partition, id, leader, mark or 0, written, case)
     at_rest(partition)
@@ -173,7 +173,7 @@ def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwrit
         lambda: partition.state_if_led_by(state.leader, isr=set(state.replicas) - {id}), f"an ISR without {id}"
     )
     partition.start(id)
-    partition.joins(lambda: partition.in_sync(state.leader, *state.replicas), f"{id} in the ISR again")
+    partition.await_in_sync(lambda: partition.state_with_isr(state.leader, *state.replicas), f"{id} in the ISR again")
     yield from equivalent(partition, id, state.leader, start, written)
     at_rest(partition)
 
@@ -184,6 +184,6 @@ def equivalent(partition: Crashing, id: int, leader: int, start: int, written: l
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))
     entries = partition.entries(id, lambda found: found == expected)
     yield premise(set(expected) <= set(of_leader), f"a leader with the epochs of its records: {say(of_leader)}")
-    kept = all(one.kept_in(mine) for one in written if one.offset >= start)
+    kept = all(one.is_kept_in(mine) for one in written if one.offset >= start)
     detail = f"log start {start}: the leader has the entries {say(of_leader)}, the copy {say(entries)}"
     yield held_if(kept and entries == expected, mine, theirs, case="wiped", detail=detail)

@@ -29,14 +29,14 @@ def all_but_one_lose_their_disks(disks: LostDisks, shape: Shape, records: int) -
     bench, holders = disks.bench, [*disks.victims, disks.holder]
     for name in disks.others:
         bench.processes.stop(name)
-    disks.until_isr_is(holders)
+    disks.await_isr(holders)
     for one in disks.partitions:
         one.write(*[b"acknowledged"] * records, to=bench.node(disks.victims[0]))
-    yield premise(disks.holds(records), f"{disks.holder} has {records} records of each partition")
+    yield premise(disks.has_all_records(records), f"{disks.holder} has {records} records of each partition")
     bench.processes.stop(disks.holder)
-    disks.until_isr_is(disks.victims)
+    disks.await_isr(disks.victims)
     disks.lose_disks()
-    bench.eventually(disks.alive, f"{say(disks.victims)} unfenced", START_TIMEOUT, due="node")
+    bench.eventually(disks.victims_are_up, f"{say(disks.victims)} unfenced", START_TIMEOUT, due="node")
     disks.watch(2 * SESSION)
     for name in (disks.holder, *disks.others):
         bench.processes.start(name)

@@ -19,7 +19,7 @@ ENOUGH = 10
 
 def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Claims:
     """Check EPOCH-04: the only replica leads again, and its new batches have a higher leader epoch."""
-    state = partition.led_by(before.leader)
+    state = partition.await_leadership(before.leader)
     [after] = partition.write_acknowledged(b"after", by=before.leader)
     read = partition.read(before.leader)
     stamp = next((b.leader_epoch for b in read.batches if b.base_offset == after.offset), -1)
@@ -29,8 +29,8 @@ def new_epoch(partition: Crashing, before: PartitionMetadata, case: str) -> Clai
 
 def leads_at_a_new_epoch(partition: Crashing, before: PartitionMetadata) -> Claims:
     """Check EPOCH-05: Metadata and leader-epoch-checkpoint have a higher epoch even before a write in it."""
-    state = partition.led_by(before.leader)
-    entry = Boundary(state.leader_epoch, partition.end_once_online(before.leader))
+    state = partition.await_leadership(before.leader)
+    entry = Boundary(state.leader_epoch, partition.await_log_end(before.leader))
     detail = f"Metadata had {before}, and then {state}"
     yield held_if(state.leader_epoch > before.leader_epoch, row="KIP101-EPOCH-05", case="metadata", detail=detail)
     entries = partition.entries(before.leader, lambda found: entry in found)
@@ -72,7 +72,7 @@ def brokers_without_power(power: Power, lost: int, order: list[int]) -> Claims:
     written = traffic.acknowledged_writes()
     yield premise(len(written) >= ENOUGH, f"{len(written)} writes acknowledged before the crash")
     ids = [bench.id_of(bench.brokers[n]) for n in order]
-    spared = electable(power.nobody_leads())
+    spared = electable(power.await_no_leader())
     victim = lose_suffix(power.trio, spared, ids, lost)
     for id in ids:
         power.trio.start(id)

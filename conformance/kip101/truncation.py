@@ -26,7 +26,7 @@ def acknowledged_records_survive(
     read = partition.read(leader)
     rose = ends[0] >= ACKNOWLEDGED and all(one <= other for one, other in pairwise(ends))
     detail = f"{say(written)} were acknowledged; its log ended at {say(list(dict.fromkeys(ends)))}"
-    yield held_if(rose and all(one.kept_in(read) for one in written), read, case=case, detail=detail)
+    yield held_if(rose and all(one.is_kept_in(read) for one in written), read, case=case, detail=detail)
 
 
 @log_scenario("KIP101-SC-01", "KIP101-TRUNC-01", rig=LAGGING_TRIO)
@@ -37,12 +37,12 @@ def kept_over_an_epoch_change(partition: Crashing) -> Claims:
     before = partition.state_by(leader)
     yield partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.assign(leader, follower)
-    ends = partition.ends_until(
+    ends = partition.poll_log_ends(
         follower, partial(partition.acting_state, follower, above=before.leader_epoch), "a higher epoch"
     )
     after, lagging = partition.state_by(follower), partition.premise_of_lag(follower, ACKNOWLEDGED)
     partition.kill(leader)
-    ends += partition.ends_until(
+    ends += partition.poll_log_ends(
         follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
     )
     yield lagging
@@ -60,17 +60,17 @@ def kept_over_a_restart(partition: Crashing) -> Claims:
     leader, follower, third = partition.replicas
     written = partition.write_acknowledged(b"m1", b"m2")
     partition.kill(follower)
-    partition.wait_until(lambda: partition.in_sync(leader, leader, third), f"an ISR without {follower}")
+    partition.wait_until(lambda: partition.state_with_isr(leader, leader, third), f"an ISR without {follower}")
     partition.start(follower)
-    ends = partition.ends_until(follower, lambda: partition.is_listed(leader, follower), f"{follower} unfenced")
+    ends = partition.poll_log_ends(follower, lambda: partition.is_listed(leader, follower), f"{follower} unfenced")
     # A fetch is still delayed that was sent when the follower was fenced: its answer, and the next fetch, bring it into
     # the ISR.
     written += partition.write_acknowledged(b"m3", by=leader)
-    whole = partial(partition.in_sync, leader, leader, follower, third)
-    ends += partition.ends_until(follower, whole, f"{follower} in the ISR again")
+    whole = partial(partition.state_with_isr, leader, leader, follower, third)
+    ends += partition.poll_log_ends(follower, whole, f"{follower} in the ISR again")
     yield partition.premise_of_lag(follower, written[-1].offset + 1)
     partition.kill(leader)
-    ends += partition.ends_until(
+    ends += partition.poll_log_ends(
         follower, partial(partition.state_if_led_by, follower), "the follower as the leader", "leader"
     )
     yield from acknowledged_records_survive(partition, written, ends, follower, "restart")
@@ -83,8 +83,8 @@ def kept_over_a_restart(partition: Crashing) -> Claims:
 
 def former_leader_returns(partition: Crashing, id: int, before: int) -> Claims:
     """Check EPOCH-05: a former leader that returns while all other brokers are down leads at a new epoch."""
-    state = partition.led_by(id, above=-1)
-    end = partition.end_once_online(id)
+    state = partition.await_leadership(id, above=-1)
+    end = partition.await_log_end(id)
     entry = Boundary(state.leader_epoch, end)
     detail = f"Metadata had epoch {before}, and then {state}"
     yield held_if(state.leader_epoch > before, row="KIP101-EPOCH-05", case="metadata", detail=detail)
@@ -100,9 +100,9 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
     bystander = partition.bystander()
     kept, orphan = partition.write_acknowledged(b"m1", b"m2")
     partition.kill(first)
-    before = partition.led_by(second, isr={second})
+    before = partition.await_leadership(second, isr={second})
     partition.kill(second)
-    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.state_without_leader(bystander), "no leader")
     cut = partition.disk(second).cut_log(orphan.offset)
     held = partition.disk(first).read_replica()
     yield premise(cut.before == held.log_end == orphan.offset + 1, f"both held the orphan: {say(cut)}, {say(held)}")
@@ -113,7 +113,7 @@ def orphan_is_truncated(partition: Crashing) -> Claims:
         other.offset == orphan.offset and other.epoch > before.leader_epoch, f"{say(other)} in place of {say(orphan)}"
     )
     partition.start(first)
-    partition.joins(lambda: partition.in_sync(second, first, second), "both in sync")
+    partition.await_in_sync(lambda: partition.state_with_isr(second, first, second), "both in sync")
     yield from without_orphan(partition, first, second, [kept, other], orphan)
     at_rest(partition)
 
@@ -125,9 +125,9 @@ def without_orphan(
     mine, theirs = partition.read(first), partition.read(second)
     entry = Boundary(written[-1].epoch, written[-1].offset)
     entries = partition.entries(first, lambda found: entry in found)
-    same = mine.batches == theirs.batches and all(one.kept_in(mine) for one in written)
+    same = mine.batches == theirs.batches and all(one.is_kept_in(mine) for one in written)
     detail = f"the leader epoch cache of {first} has {say(entries)}"
-    held = same and not orphan.kept_in(mine) and entry in entries
+    held = same and not orphan.is_kept_in(mine) and entry in entries
     yield held_if(held, mine, theirs, row="KIP101-TRUNC-02", case="orphan", detail=detail)
 
 
@@ -143,14 +143,14 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     bystander = partition.bystander()
     _, *lost = partition.write_acknowledged(b"kept", *(b"orphan %d" % n for n in range(trimmed + above)))
     partition.kill(first)
-    before = partition.led_by(second, isr={second})
+    before = partition.await_leadership(second, isr={second})
     partition.kill(second)
-    partition.wait_until(lambda: partition.leaderless(bystander), "no leader")
+    partition.wait_until(lambda: partition.state_without_leader(bystander), "no leader")
     cut = partition.disk(second).cut_log(lost[0].offset)
     held = partition.disk(first).read_replica()
     yield premise(cut.before == held.log_end == lost[-1].offset + 1, f"both held the orphans: {say(cut)}, {say(held)}")
     partition.start(second)
-    led = partition.led_by(second, above=before.leader_epoch)
+    led = partition.await_leadership(second, above=before.leader_epoch)
     node = partition.bench.node(second)
     written = partition.write(*[b"in one batch"] * (trimmed + 1), to=node)
     start = written.base_offset + trimmed

@@ -9,7 +9,7 @@ from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group import ON_FORMER_LEVEL, Group, GroupMember, HandOver, await_coordinator
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_ON_FORMER_LEVEL, RoutedGroup
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select_versions
 from protocol.codes import Error
@@ -32,7 +32,7 @@ def on_release(group: Group, release: str) -> Iterator[None]:
 
 
 def await_load(group: Group) -> None:
-    answering_again(group.bench, group.bench.brokers[0])
+    await_answer(group.bench, group.bench.brokers[0])
     await_coordinator(group.bench, group.name)
 
 

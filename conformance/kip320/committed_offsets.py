@@ -16,7 +16,7 @@ from conformance.rigs.groups.offsets import (
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, partition_at_epoch
 from conformance.rigs.producers.transactions import FirstTransaction
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.producer import LEGACY, TV2
 from protocol.codes import Error
@@ -146,7 +146,7 @@ def epoch_survives_a_restart_of_the_coordinator(partition: Partition, epoch: int
     [node] = bench.brokers
     with bench.processes.down(node, role="group coordinator"):
         pass
-    answering_again(bench, node)
+    await_answer(bench, node)
     kept, dropped = (offsets.stable_offset() for offsets in groups)
     yield held_if(holds_commit(kept, 7, epoch), kept)
     yield held_if(holds_commit(dropped, -1, -1), dropped)

@@ -13,9 +13,9 @@ from conformance.core.waiting import WITHIN
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC
 from conformance.rigs.groups.offsets import COMMITS_EPOCH_FROM, holds_commit
 from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
-from conformance.rigs.log.follower_fetches import whole_again
+from conformance.rigs.log.follower_fetches import await_whole_cluster
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
@@ -177,7 +177,7 @@ def offsets_survive_a_crash(partition: Partition, offset: int, epoch: int, back:
     yield from commits.all_stored()
     with partition.bench.processes.down(commits.via, role="group coordinator"):
         pass
-    answering_again(partition.bench, commits.via)
+    await_answer(partition.bench, commits.via)
     yield from commits.all_returned("restart")
 
 
@@ -213,7 +213,7 @@ def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed
             bench.eventually(lambda: log.state_by(commits.via).leader not in (-1, before), "another coordinator")
             claims = list(commits.all_returned("move"))
             after = log.state_by(commits.via).leader
-        whole_again(bench)
+        await_whole_cluster(bench)
     else:
         after = log.move_leader().leader
         claims = list(commits.all_returned("move"))
@@ -274,7 +274,7 @@ def coordinator_is_down_while_the_topic_is_deleted(partition: Partition, offset:
         meanwhile = log.state_by(commits.via).leader
         bench.eventually(lambda: log.state_by(commits.via).leader not in (-1, before), "another coordinator")
         claims = list(commits.none_in_any_form(new, "coordinator-down", back))
-    whole_again(bench)
+    await_whole_cluster(bench)
     yield premise(meanwhile in (-1, before), f"{meanwhile} led after the topic was created again, {before} before")
     yield from claims
 

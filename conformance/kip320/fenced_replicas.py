@@ -21,8 +21,8 @@ from conformance.rigs.log.follower_fetches import (
     FollowerRoles,
     OneFollower,
     SharedFollower,
+    controlled_shutdown,
     frozen_broker,
-    leaving,
 )
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from fixtures.views.quorum import QuorumView
@@ -278,7 +278,7 @@ def fenced_replica_stays_out(pairs: SharedFollower, records: int) -> Claims:
     bench = pairs.bench
     filled = pairs.produce(pairs.topics, *[b"in sync"] * records)
     yield premise(all(one.error is Error.NONE for one in filled.partitions), "writes while the follower counts")
-    with leaving(bench, pairs.follower) as await_end:
+    with controlled_shutdown(bench, pairs.follower) as await_end:
         # A broker without heartbeats holds up every controlled shutdown through its position in the metadata log.
         with frozen_broker(bench, pairs.data.bystander):
             pairs.states_with_isr(1)
@@ -414,8 +414,8 @@ def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
         seen = incarnations(duo, cast, registered, distance)
         took = duo.bench.now().seconds - began
         expelled = expel(duo, cast, controller, epochs)
-        by_older = duo.let_in(expelled, seen.end, registered - distance, within=0.3)
-        by_sentinel = duo.let_in(expelled, seen.end, -1, within=PATIENCE)
+        by_older = duo.try_to_join_isr(expelled, seen.end, registered - distance, within=0.3)
+        by_sentinel = duo.try_to_join_isr(expelled, seen.end, -1, within=PATIENCE)
     duo.wait_until_whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(seen.before.high_watermark < seen.end, "a high watermark that waits for the follower")

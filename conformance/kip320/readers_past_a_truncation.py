@@ -88,8 +88,8 @@ def suffix_is_truncated_and_overwritten(couple: UncleanPartition, kept: int, los
         reader.read_to(kept + lost)
 
     couple.lose_leader(first)
-    couple.come_back(second)
-    leaderless = couple.leaderless_for(2 * SESSION)
+    couple.start_lagging(second)
+    leaderless = couple.watch_leaderless(2 * SESSION)
     heir = couple.bench.id_of(second)
     yield premise(heir not in leaderless.eligible, f"{second} may lead by permission only: {say(leaderless)}")
     detail = f"without a request, and with {second} alive: {say(leaderless)}"

@@ -6,7 +6,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT
-from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, RepeatedFetches, not_in
+from conformance.rigs.log.many_partitions import CROWD, ManyPartitions, RepeatedFetches, records_missing_from
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.zombies import CutOffFromControllers
@@ -20,7 +20,7 @@ first, and its delayed fetch is answered: it appends those records when it resum
 def suffix_never_returned(crowd: ManyPartitions, hammer: RepeatedFetches, case: str) -> Claims:
     """Check that every record returned to the concurrent fetches is in the final logs."""
     logs = crowd.logs()
-    gone = not_in(hammer.served_records(), logs)
+    gone = records_missing_from(hammer.served_records(), logs)
     met = len(hammer.caught_in_time)
     shown = {name: sorted(r.offset for r in records) for name, records in gone.items() if records}
     yield premise(met > 0, f"{met} of {len(gone)} partitions answered before they had caught up")
@@ -41,7 +41,7 @@ def former_leader_restarts(crowd: ManyPartitions, doomed: int, more: int) -> Cla
     crowd.write(crowd.first, *[b"doomed"] * doomed, acks=1)
     ends = crowd.log_ends(crowd.first)
     bench.processes.kill(crowd.first, role="leader")
-    isrs = crowd.leaderless()
+    isrs = crowd.await_no_leaders()
     bench.processes.resume(crowd.second)
     crowd.elect()
     yield premise(ends == {1 + doomed}, f"the uncommitted suffixes of the former leader end at {say(ends)}")

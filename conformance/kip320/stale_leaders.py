@@ -96,7 +96,7 @@ def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: i
     couple.write(*[b"on both"] * settled)
     before = couple.wait_until_whole()
     with couple.bench.faults(couple.topic).standing_fault(CutOffFromControllers(role="leader")):
-        after = couple.acts_as_leader(couple.second)
+        after = couple.await_leadership(couple.second)
         risen = after.leader_epoch > before.leader_epoch
         yield premise(risen, f"a newer epoch: {before}, {after}", promised=("KIP101-EPOCH-02", "moved"))
         yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)

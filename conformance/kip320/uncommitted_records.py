@@ -11,7 +11,7 @@ from conformance.rigs.log.epoch_requests import (
     ends_epoch,
     is_refusal,
 )
-from conformance.rigs.log.lagging_watermark import Behind, watermark_behind
+from conformance.rigs.log.lagging_watermark import LaggingLeader, watermark_behind
 from conformance.rigs.log.partition import Partition, fresh_partition
 from conformance.rigs.log.replica_log import FetchedLog, replica_log, serves_log
 from conformance.rigs.versions import BACK, choose_version
@@ -24,7 +24,7 @@ from strategies.inputs import EPOCHS_AHEAD, RECORDS
 class Uncommitted:
     """A partition whose newest records are not committed; `committed` is the log up to the high watermark."""
 
-    def __init__(self, partition: Partition, behind: Behind, committed: FetchedLog, back: int) -> None:
+    def __init__(self, partition: Partition, behind: LaggingLeader, committed: FetchedLog, back: int) -> None:
         self.partition, self.behind, self.committed = partition, behind, committed
         self._bench, self._back = partition.bench, back
 
@@ -38,7 +38,7 @@ class Uncommitted:
 
     def reads(self, offset: int, above: int, *, named: bool) -> Claims:
         """Observe consumer fetches below the high watermark, and from there to the log end, at leader and follower."""
-        behind, copy = self.behind, self.behind.copy(self.partition)
+        behind, copy = self.behind, self.behind.await_copy(self.partition)
         beyond = behind.watermark + above % (behind.end - behind.watermark + 1)
         epoch = behind.epoch if named else -1
         for node, case in ((behind.leader, "bounded"), (copy, "bounded-follower")):
@@ -65,7 +65,7 @@ class Uncommitted:
             held = found == (Error.NONE, behind.watermark, behind.epoch)
             yield held_if(held, answer, row="KIP320-LO-01", case="below-log-end")
         for epoch in (-1, behind.epoch):
-            own = behind.copy(self.partition).list_offsets(
+            own = behind.await_copy(self.partition).list_offsets(
                 name, 0, LATEST, current_leader_epoch=epoch, replica_id=DEBUGGER, version=version
             )
             held = (own.error, own.offset) == (Error.NONE, behind.end)

@@ -15,15 +15,15 @@ from conformance.rigs.producers.outcomes import MARKER_TIMEOUT, MARKERS, KnownRe
 from conformance.rigs.producers.sequences import (
     REFUSED,
     SentBatch,
-    described_as,
     ends_at,
     fill_log,
     gives_id,
     is_appended,
-    is_bumped,
-    is_rolled_back,
     join_transaction,
-    open_at,
+    observe_rollback,
+    premise_of_bump,
+    premise_of_description,
+    premise_of_open_transaction,
 )
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
@@ -80,7 +80,7 @@ def lost_bump(stage: Stage, bumps: int) -> Part:
     """Check INIT-09: the answer to a bump is lost, and the bump is repeated after the restart."""
     producer = stage.idle_transactional("untouched", bumps)
     lost = producer.init(producer.producer_id, producer.epoch)
-    yield is_bumped(lost, producer)
+    yield premise_of_bump(lost, producer)
     yield None
     again = producer.init(producer.producer_id, producer.epoch)
     onwards = producer.init(producer.producer_id, producer.epoch + 1)
@@ -205,14 +205,14 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
         known.end(producer, committed)
     yield None
     known.log.await_leader()
-    yield from known.from_any_offset("KIP360-TXN-13", "after-recovery")
+    yield from known.observe_each_offset("KIP360-TXN-13", "after-recovery")
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
     """Check TXN-12: the broker is killed right after it answered EndTxn, perhaps before the markers are written."""
     producer, log = stage.transactional(dialect), stage.log()
     producer.enter(log, records)
-    yield open_at(producer.describe(), producer)
+    yield premise_of_open_transaction(producer.describe(), producer)
     decided = producer.require(producer.finish(committed), "producer")
     yield None
     log.await_leader()
@@ -437,10 +437,10 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     producer, log = stage.transactional(stage.newest_dialect, WAITS_MS), stage.log()
     producer.enter(log, records)
     shown = producer.describe()
-    yield described_as(shown.state == "Ongoing", f"still open: {shown}", producer)
+    yield premise_of_description(shown.state == "Ongoing", f"still open: {shown}", producer)
     yield None
     log.await_leader()
-    yield is_rolled_back(producer, log, producer.await_completion("time-out"), case="fail-over")
+    yield observe_rollback(producer, log, producer.await_completion("time-out"), case="fail-over")
 
 
 @probe(

@@ -17,7 +17,7 @@ from conformance.rigs.producers.combined_node import is_unchanged
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.producers.sequences import gives_id
 from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBrokers
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from fixtures.views.nodes import ask_until_served
 from protocol.codes import Error
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
@@ -203,7 +203,7 @@ def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, whi
     restarted = names[which]
     with brokers.without_broker(restarted, how):
         pass
-    answering_again(brokers.bench, restarted)
+    await_answer(brokers.bench, restarted)
     for _ in range(ALL):
         yield new_ids(
             ask_until_served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given

@@ -33,7 +33,7 @@ def completed_on(
     right = shown.state == COMPLETE[committed]
     yield held_if(right, shown, row="KIP360-TXN-12", case=case, detail=f"it was to become {COMPLETE[committed]}")
     for partition in partitions:
-        met, found = brokers.completes(partition, producer, MARKERS[committed])
+        met, found = brokers.await_marker(partition, producer, MARKERS[committed])
         detail = f"{partition} has {found}, where {MARKERS[committed].name} was decided"
         yield held_if(met, shown, *found.answers, row="KIP360-TXN-12", case=case, detail=detail)
 
@@ -81,11 +81,11 @@ def coordinator_loads_a_prepared_transaction(brokers: ThreeBrokers, how: How, ne
     for committed in (True, False):
         producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
         coordinator = brokers.coordinator_of(producer)
-        heir, leader = brokers.brokers_beside(producer)
+        heir, leader = brokers.successor_and_outsider(producer)
         partitions = [brokers.partition(leader, heir, coordinator), brokers.partition(heir, leader, coordinator)]
         for partition in partitions:
             producer.enter(partition, records)
-        with brokers.lost_while_prepared(producer, leader, how, committed=committed) as (_, prepared):
+        with brokers.lose_coordinator_of_prepared(producer, leader, how, committed=committed) as (_, prepared):
             yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
         yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
         written += partitions
@@ -106,12 +106,12 @@ def partition_without_a_leader_at_the_end(brokers: ThreeBrokers, newest: bool, r
     for committed in (True, False):
         producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
         coordinator = brokers.coordinator_of(producer)
-        other, holder = brokers.brokers_beside(producer)
+        other, holder = brokers.successor_and_outsider(producer)
         alone, beside = brokers.partition(holder, min_insync_replicas="1"), brokers.partition(other, coordinator)
         for partition in (alone, beside):
             producer.enter(partition, records)
         with brokers.without_broker(holder, "kill"):
-            brokers.leaderless(alone, coordinator)
+            brokers.await_no_leader(alone, coordinator)
             producer.require(producer.finish(committed), "producer")
         yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
         written += [alone, beside]
@@ -132,7 +132,7 @@ def init_while_markers_are_outstanding(
 ) -> Claims:
     """While a frozen leader keeps a transaction from completing, InitProducerId is answered "retry" and changes nothing."""
     producer = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    _, leader = brokers.brokers_beside(producer)
+    _, leader = brokers.successor_and_outsider(producer)
     partition, committed = brokers.partition(leader, min_insync_replicas="1"), case == "prepare-commit"
     producer.enter(partition, records)
     asked = producer.with_coordinator(brokers.bench.node(brokers.coordinator_of(producer)))
@@ -175,7 +175,7 @@ def coordinator_lost_before_the_time_out(brokers: ThreeBrokers, how: How, newest
     shown = producer.await_completion("time-out")
     aborted = (shown.state, shown.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     for partition in partitions:
-        met, found = brokers.completes(partition, producer, ControlType.ABORT)
+        met, found = brokers.await_marker(partition, producer, ControlType.ABORT)
         late = producer.send(partition, producer.batch(partition))
         held = met.require_also(late.error is Error.INVALID_PRODUCER_EPOCH) if aborted else False
         detail = f"{partition} has {found}"

@@ -128,10 +128,10 @@ def end_at_the_last_epoch_outlives_its_coordinator(brokers: ThreeBrokers, how: H
     producer = brokers.transactional("tv2")
     exhaust(producer, brokers.bench.node(brokers.coordinator_of(producer)))
     yield at_last_epoch(producer)
-    heir, leader = brokers.brokers_beside(producer)
+    heir, leader = brokers.successor_and_outsider(producer)
     partition = brokers.partition(leader, heir, brokers.coordinator_of(producer))
     producer.enter(partition)
-    with brokers.lost_while_prepared(producer, leader, how, committed=committed) as (given, prepared):
+    with brokers.lose_coordinator_of_prepared(producer, leader, how, committed=committed) as (given, prepared):
         rotated = given.producer_id != producer.producer_id and ends_at(given, given.producer_id, 0)
         yield premise(rotated, f"rotated: {given}", promised=("KIP360-INIT-15", "last-epoch"))
         yield premise(prepared.state.startswith("Prepare"), f"markers are outstanding: {prepared}")

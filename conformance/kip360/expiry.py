@@ -6,7 +6,7 @@ from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.topologies import EXPIRY_SECONDS
 from conformance.core.waiting import Settled
 from conformance.rigs.producers.combined_node import EXPIRING_STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import gives_id, is_appended, is_fenced, open_at
+from conformance.rigs.producers.sequences import gives_id, is_appended, is_fenced, premise_of_open_transaction
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.words import say
@@ -131,7 +131,7 @@ def open_transaction_keeps_its_producer(stage: Stage, case: str, bumps: int, rec
     yield premise(
         is_forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten"
     )
-    yield open_at(owner.describe(), owner)
+    yield premise_of_open_transaction(owner.describe(), owner)
     known, stable = log.producer(owner.producer_id), log.stable_end()
     kept = known is not None and known.current_txn_start_offset == first and stable <= first
     yield held_if(

@@ -4,7 +4,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, PremiseClaim, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer
-from conformance.rigs.producers.sequences import described_as, gives_id, is_bumped
+from conformance.rigs.producers.sequences import gives_id, premise_of_bump, premise_of_description
 from fixtures.views.producer import COMPLETE, LEGACY
 from protocol.codes import Error
 from protocol.transactions import DescribedTransaction
@@ -20,7 +20,9 @@ def is_idle_at(shown: DescribedTransaction, producer: StageProducer) -> bool:
 def described_as_answered(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
     """Return the premise that the coordinator's description matches its last answer to the producer, without an open
     transaction."""
-    return described_as(is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer)
+    return premise_of_description(
+        is_idle_at(shown, producer), f"no open transaction at epoch {producer.epoch}", producer
+    )
 
 
 @probe("KIP360-INIT-01", rig=STAGE, others=integers(1, 3), timeout_ms=integers(1_000, 60_000), version=integers(0, 5))
@@ -66,7 +68,7 @@ def repeated_bump_gets_the_same_answer(stage: Stage, case: str, bumps: int, repe
     producer = stage.idle_transactional(case, bumps)
     version = stage.at_most("InitProducerId", version)
     lost = producer.init(producer.producer_id, producer.epoch, version=version)
-    yield is_bumped(lost, producer)
+    yield premise_of_bump(lost, producer)
     answers = [producer.init(producer.producer_id, producer.epoch, version=version) for _ in range(repeats)]
     shown = producer.describe()
     same = all(gives_id(answer, producer.producer_id, producer.epoch + 1) for answer in answers)

@@ -4,7 +4,12 @@ from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Stage, StageProducer, is_unchanged
-from conformance.rigs.producers.sequences import described_as, gives_id, is_fenced, open_at
+from conformance.rigs.producers.sequences import (
+    gives_id,
+    is_fenced,
+    premise_of_description,
+    premise_of_open_transaction,
+)
 from protocol.codes import Error
 from protocol.records import ControlType
 from strategies.inputs import EPOCH_BUMPS, EPOCHS_AHEAD, FEW_RECORDS
@@ -38,7 +43,7 @@ def wrong_id_or_epoch_is_fenced(
     }
     before = producer.describe()
     as_answered = before.producer_epoch == producer.epoch
-    yield described_as(as_answered, f"the coordinator holds epoch {producer.epoch}", producer)
+    yield premise_of_description(as_answered, f"the coordinator holds epoch {producer.epoch}", producer)
     spoken = 3 if case.startswith("v3-") else stage.at_most("InitProducerId", version)
     answer = producer.init(*pairs[case.removeprefix("v3-")], version=spoken)
     after = producer.describe()
@@ -84,7 +89,7 @@ def stale_epoch_leaves_an_open_transaction_alone(
     owner.bump(bumps)
     owner.enter(stage.log(), records)
     before = owner.describe()
-    yield open_at(before, owner)
+    yield premise_of_open_transaction(before, owner)
     epoch = owner.epoch + ahead if case == "newer-epoch" else owner.epoch - min(back, owner.epoch)
     zombie = owner.init_once(owner.producer_id, epoch, version=stage.at_most("InitProducerId", version))
     after = owner.describe()
@@ -102,7 +107,7 @@ def owners_epoch_aborts_its_open_transaction(
     owner.bump(bumps)
     owner.enter(log, records)
     before = owner.describe()
-    yield open_at(before, owner)
+    yield premise_of_open_transaction(before, owner)
     version = stage.at_most("InitProducerId", version)
     first = owner.init_once(owner.producer_id, owner.epoch, version=version)
     retry = owner.init(owner.producer_id, owner.epoch, version=version)

@@ -65,7 +65,7 @@ def transactions_end_beside_one_that_hangs(
     times_out = case == "stuck-time-out"
     stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
     other = create_neighbour(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
-    coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.brokers_beside(stuck)
+    coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.successor_and_outsider(stuck)
     held_up, free = (
         brokers.partition(heir, lost, min_insync_replicas="2"),
         AtLeader(brokers.partition(coordinator, heir)),
@@ -80,7 +80,7 @@ def transactions_end_beside_one_that_hangs(
         if not times_out:
             ending.require(ending.finish(committed), "producer")
         wanted = ControlType.ABORT if times_out else MARKERS[committed]
-        met, found = brokers.completes(free, ending, wanted)
+        met, found = brokers.await_marker(free, ending, wanted)
         after = hanging.describe()
         outstanding = before.state == after.state and before.state.startswith("Prepare")
         yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")

@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers, lists, permutations, sampl
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.outcomes import ALL, KnownRecords
-from conformance.rigs.producers.sequences import open_at
+from conformance.rigs.producers.sequences import premise_of_open_transaction
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchOptions
@@ -39,7 +39,7 @@ def whole_transactions_are_read(
             known.write(producer, records)
             if between:
                 known.write(plain, between)
-        yield open_at(producer.describe(), producer)
+        yield premise_of_open_transaction(producer.describe(), producer)
         for known in partitions:
             held, read = known.fetch_once(version)
             yield held_if(held, read)
@@ -73,7 +73,7 @@ def any_range_shows_whole_transactions(
         producer.end(committed)
         known.end(producer, committed)
     known.write(writers[2], records)
-    yield from known.from_any_offset("KIP360-TXN-13", "any-range", most=most)
+    yield from known.observe_each_offset("KIP360-TXN-13", "any-range", most=most)
 
 
 class StableOffsets:

@@ -4,7 +4,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage
-from conformance.rigs.producers.sequences import open_at
+from conformance.rigs.producers.sequences import premise_of_open_transaction
 from conformance.rigs.versions import choose_version
 from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.since import since
@@ -28,7 +28,7 @@ def read_committed_stops_at_its_bound(stage: Stage, case: str, before: int, size
         producer.end(committed=False)
         producer.await_completion()
     else:
-        yield open_at(producer.describe(), producer)
+        yield premise_of_open_transaction(producer.describe(), producer)
     log.batches()  # The log as it is, for the judges: a consumer without isolation is given all of it.
     for offset in range(log.end()):
         read = stage.broker.fetch(log.fetch_from(offset), FetchOptions(isolation_level=READ_COMMITTED), version=version)

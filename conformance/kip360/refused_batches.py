@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.judging.log.former_errors import FORMER_ERRORS
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.sequences import REFUSED, at_epoch, described_as
+from conformance.rigs.producers.sequences import REFUSED, premise_of_description, premise_of_epoch
 from protocol.codes import Error
 from protocol.records import NewBatch
 from protocol.words import say_change
@@ -50,7 +50,7 @@ def refused_batch_leaves_the_state(
     """A gap in the sequence or an older epoch is refused; offsets and producer state are as before."""
     log = stage.log()
     producer = writer(stage, log, transactional, records)
-    yield at_epoch(log.producer(producer.producer_id), producer.epoch)
+    yield premise_of_epoch(log.producer(producer.producer_id), producer.epoch)
     for off in tries:
         if case == "sequence":
             gap = producer.batch(log, records, sequence=producer.sequences[log.here] + off)
@@ -69,7 +69,7 @@ def write_outside_a_transaction_leaves_the_state(stage: Stage, tries: list[int],
         producer.end(committed=True)
     producer.enter(stage.log(), records)
     shown = producer.describe()
-    yield described_as(
+    yield premise_of_description(
         shown.state == "Ongoing" and log.here not in shown.partitions, f"it was not added: {shown}", producer
     )
     for off in tries:

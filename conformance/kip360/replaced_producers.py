@@ -6,7 +6,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer, is_unchanged
-from conformance.rigs.producers.sequences import described_as
+from conformance.rigs.producers.sequences import premise_of_description
 from fixtures.views.producer import LEGACY
 from fixtures.wire.retriable import error_of
 from protocol.codes import Error
@@ -68,7 +68,7 @@ def old_epoch_is_refused_by_the_coordinator(stage: Stage, case: str, version: in
         before = owner.describe()
         at_hand = (before.producer_epoch, before.state == "Ongoing") == (owner.epoch, is_open)
         what = f"the owner is at epoch {owner.epoch}, open: {say(is_open)}"
-        yield described_as(at_hand and zombie.epoch < owner.epoch, what, owner)
+        yield premise_of_description(at_hand and zombie.epoch < owner.epoch, what, owner)
         answer = send(zombie, request, log, committed, version_of(case, request, version))
         after = owner.describe()
         fenced = answer.version >= since(request, "PRODUCER_FENCED")

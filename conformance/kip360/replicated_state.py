@@ -162,7 +162,7 @@ def log_start_goes_back(brokers: ThreeBrokers, sizes: list[int], epoch: int, kep
             old.delete_records(partition.name, 0, sum(sizes) - kept, timeout_ms=MISSED_MS)
             raised = old.list_offsets(partition.name, 0, EARLIEST).offset
             broken.enter_context(brokers.without_broker(leader, "kill"))
-        brokers.leads(partition, follower, seen_by=bystander)
+        brokers.await_leader(partition, follower, seen_by=bystander)
         start, end = new.list_offsets(partition.name, 0, EARLIEST).offset, log_end(partition, new)
         yield premise(start < raised, f"the log start was {raised} and is {start}")
         following = new.produce(partition.topic, 0, producer.batch(partition))

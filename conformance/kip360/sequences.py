@@ -6,14 +6,14 @@ from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import LAST_EPOCH, STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import (
     REFUSED,
-    appended_once,
-    at_epoch,
-    at_the_next_epoch,
     fill_log,
     is_appended,
     join_transaction,
-    kind_and,
+    move_to_next_epoch,
+    premise_of_epoch,
+    premise_of_log_length,
     ready_to_write,
+    split_kind,
 )
 from fixtures.views.producer import SEQUENCES
 from protocol.codes import Error
@@ -57,11 +57,11 @@ def new_epoch_starts_at_zero(
     stage: Stage, case: str, epoch: int, sizes: list[int], records: int, sequence: int
 ) -> Claims:
     """The first batch of the next epoch is accepted at sequence 0 and refused at any other."""
-    log, (kind, which) = stage.log(), kind_and(case)
+    log, (kind, which) = stage.log(), split_kind(case)
     producer = ready_to_write(stage, kind, log, epoch)
     fill_log(producer, log, sizes)
-    yield at_epoch(log.producer(producer.producer_id), producer.epoch)
-    at_the_next_epoch(producer, log)
+    yield premise_of_epoch(log.producer(producer.producer_id), producer.epoch)
+    move_to_next_epoch(producer, log)
     before = log.end()
     first = 0 if which == "sequence-zero" else sequence
     answer = producer.send(log, producer.batch(log, records, sequence=first))
@@ -74,7 +74,7 @@ def new_epoch_starts_at_zero(
 @probe("KIP360-SEQ-03", rig=STAGE, epoch=EPOCHS, sizes=SIZES, gap=integers(1, 1_000_000), records=RECORDS)
 def gap_is_refused(stage: Stage, case: str, epoch: int, sizes: list[int], gap: int, records: int) -> Claims:
     """A batch that leaves a gap after the last sequence, or begins inside an old batch, is refused; the log does not grow."""
-    log, (kind, which) = stage.log(), kind_and(case)
+    log, (kind, which) = stage.log(), split_kind(case)
     producer = ready_to_write(stage, kind, log, epoch)
     sizes = [*sizes[:-1], sizes[-1] + 1]
     fill_log(producer, log, sizes)
@@ -99,7 +99,7 @@ def last_five_batches_are_recognised(
     stage: Stage, case: str, epoch: int, sizes: list[int], back: int, later: int
 ) -> Claims:
     """One of the last five batches, sent again, is answered with its base offset and not appended."""
-    log, (kind, which) = stage.log(), kind_and(case)
+    log, (kind, which) = stage.log(), split_kind(case)
     producer = ready_to_write(stage, kind, log, epoch)
     former = sizes[: len(sizes) - later] if kind == "legacy" and later else []
     sent = fill_log(producer, log, former)
@@ -108,7 +108,7 @@ def last_five_batches_are_recognised(
         join_transaction(producer, log)
     sent += fill_log(producer, log, sizes[len(former) :])
     before = log.end()
-    yield appended_once(before, sum(sizes) + bool(former))
+    yield premise_of_log_length(before, sum(sizes) + bool(former))
     again = sent[-1 if which == "newest" else -1 - back]
     answer = producer.send(log, again.batch)
     end = log.end()
@@ -127,11 +127,11 @@ def older_and_overlapping_batches_are_refused(
     stage: Stage, case: str, epoch: int, sizes: list[int], over: int, back: int
 ) -> Claims:
     """The sixth-newest batch, or one that overlaps old and new, is refused, and the log does not grow."""
-    log, (kind, which) = stage.log(), kind_and(case)
+    log, (kind, which) = stage.log(), split_kind(case)
     producer = ready_to_write(stage, kind, log, epoch)
     sent = fill_log(producer, log, sizes)
     before = log.end()
-    yield appended_once(before, sum(sizes))
+    yield premise_of_log_length(before, sum(sizes))
     first = sent[-1 - back].batch.base_sequence
     overlap = producer.batch(log, sum(sizes) - first + over, sequence=first)
     answer = producer.send(log, sent[-1 - REMEMBERED].batch if which == "sixth" else overlap)
@@ -162,7 +162,7 @@ def older_epoch_is_refused(stage: Stage, case: str, is_open: bool, sequence: int
     log = stage.log()
     producer = at_a_newer_epoch(stage, case, log, is_open)
     known = log.producer(producer.producer_id)
-    yield at_epoch(known, producer.epoch)
+    yield premise_of_epoch(known, producer.epoch)
     before = log.end()
     old = producer.batch(log, records, sequence=sequence, epoch=producer.epoch - 1)
     answer = producer.send(log, old)
@@ -183,7 +183,7 @@ def state_outlives_deleted_records(
 ) -> Claims:
     """With every record deleted the producer is still listed, its duplicate recognised, a gap refused, the next one accepted."""
     log, prefix = stage.log(), case.removesuffix("described")
-    producer = ready_to_write(stage, kind_and(case)[0], log, epoch)
+    producer = ready_to_write(stage, split_kind(case)[0], log, epoch)
     sent = fill_log(producer, log, sizes)
     end = log.end()
     yield premise(log.delete_all_records() == log.start() == end == sum(sizes), "every record is deleted")
@@ -204,7 +204,7 @@ def state_outlives_deleted_records(
 @probe("KIP360-SEQ-20", rig=STAGE, before=integers(1, 5), after=integers(1, 5), epoch=EPOCHS)
 def sequences_wrap(stage: Stage, case: str, before: int, after: int, epoch: int) -> Claims:
     """After sequence 2147483647 comes 0, between two batches or inside one."""
-    log, (kind, which) = stage.log(), kind_and(case)
+    log, (kind, which) = stage.log(), split_kind(case)
     producer = ready_to_write(stage, kind, log, epoch)
     inside = after if which == "inside-a-batch" else 0
     first = producer.send(log, producer.batch(log, before + inside, sequence=SEQUENCES - before))

@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, LogState, Stage, StageProducer, is_unchanged
-from conformance.rigs.producers.sequences import REFUSED, described_as
+from conformance.rigs.producers.sequences import REFUSED, premise_of_description
 from fixtures.views.producer import LEGACY
 from fixtures.wire.transactions import ADD_PARTITIONS_BATCHED_FROM
 from protocol.codes import Error
@@ -240,7 +240,9 @@ def verification_answers_for_each_partition(stage: Stage, added: int, others: in
     producer = stage.transactional("legacy")
     producer.require(producer.add(*logs[:added]), "producer")
     before = producer.describe()
-    yield described_as({*before.partitions} == {log.here for log in logs[:added]}, "partitions were added", producer)
+    yield premise_of_description(
+        {*before.partitions} == {log.here for log in logs[:added]}, "partitions were added", producer
+    )
     answer = producer.add(*logs, version=stage.at_most("AddPartitionsToTxn", version), verify_only=True)
     yield told_apart(answer, producer, logs, added)
     after = producer.describe()

@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from conformance.rigs.producers.outcomes import MARKERS
-from conformance.rigs.producers.sequences import at_epoch
+from conformance.rigs.producers.sequences import premise_of_epoch
 from fixtures.wire.retriable import error_of, require_accepted
 from protocol.codes import Error
 from protocol.since import since
@@ -83,7 +83,7 @@ def older_marker_is_refused(
         producer.end(committed=not committed)
     before = log.producer_state(producer.producer_id)
     known = before.producer
-    yield at_epoch(known, producer.epoch)
+    yield premise_of_epoch(known, producer.epoch)
     is_open = known is not None and known.current_txn_start_offset >= 0
     named = ("KIP360-TXN-07", producer.dialect.name)
     yield premise(is_open == (case == "older-epoch-open"), f"open: {say(is_open)}", promised=named)

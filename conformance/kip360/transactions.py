@@ -5,7 +5,14 @@ from hypothesis.strategies import booleans, integers
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Stage, StageProducer
 from conformance.rigs.producers.outcomes import MARKERS
-from conformance.rigs.producers.sequences import described_as, ends_at, gives_id, is_fenced, is_rolled_back, open_at
+from conformance.rigs.producers.sequences import (
+    ends_at,
+    gives_id,
+    is_fenced,
+    observe_rollback,
+    premise_of_description,
+    premise_of_open_transaction,
+)
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import batch
@@ -34,7 +41,7 @@ def finished_transaction_bumps_the_epoch(
     for log in logs:
         producer.enter(log, records)
     before = producer.describe()
-    yield open_at(before, producer)
+    yield premise_of_open_transaction(before, producer)
     answer = producer.finish(committed=case == "commit")
     bumped = ends_at(answer, producer.producer_id, producer.epoch + 1)
     yield held_if(bumped, before, answer)
@@ -73,7 +80,7 @@ def end_of_an_empty_transaction(stage: Stage, case: str, bumps: int, used: bool)
     producer = stage.idle_transactional("tv2" if used else "untouched", bumps)
     before = producer.describe()
     nothing_open = before.state != "Ongoing" and not before.partitions
-    yield described_as(nothing_open, f"nothing is open: {before.state}", producer)
+    yield premise_of_description(nothing_open, f"nothing is open: {before.state}", producer)
     answer = producer.finish(committed=case == "empty-commit", version=5)
     if case == "empty-abort":
         yield held_if(ends_at(answer, producer.producer_id, producer.epoch + 1), before, answer)
@@ -115,7 +122,7 @@ def write_outside_the_transaction(stage: Stage, case: str, version: int, is_open
         producer.enter(stage.log())
     log, before = stage.log(), producer.describe()
     not_added = (before.state == "Ongoing") == is_open and log.here not in before.partitions
-    yield described_as(not_added, "it was not added", producer)
+    yield premise_of_description(not_added, "it was not added", producer)
     version = {"produce-v10": min(version, 10), "produce-v11": 11, "tv2": max(version, 12)}[case]
     answer = producer.send(log, producer.batch(log, records), version=stage.at_most("Produce", version))
     after, end, stable_end = producer.describe(), log.end(), log.stable_end()
@@ -167,7 +174,7 @@ def timed_out_transaction_is_aborted(stage: Stage, case: str, timeout_ms: int, b
     producer, log = stage.transactional(case, timeout_ms), stage.log()
     producer.bump(bumps)
     producer.enter(log, records)
-    yield is_rolled_back(producer, log, producer.await_completion("time-out"))
+    yield observe_rollback(producer, log, producer.await_completion("time-out"))
 
 
 @probe(

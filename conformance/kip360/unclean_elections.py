@@ -46,7 +46,7 @@ def producer_notices_lost_records(couple: UncleanPartition, kept: int, lost: int
         yield premise(answer.error is Error.NONE, f"written to one replica: {answer}")
         producer.sequences[couple.name, 0] += size
     couple.lose_leader(couple.first)
-    couple.come_back(couple.second)
+    couple.start_lagging(couple.second)
     couple.elect(couple.second)
     known = heir.describe_producers(couple.name, 0).producer(producer.producer_id)
     shorter = known is not None and known.last_sequence < producer.sequences[couple.name, 0] - 1
@@ -84,7 +84,7 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     couple.leave_alone(couple.first)
     owner.end(committed=True)
     couple.lose_leader(couple.first)
-    couple.come_back(couple.second)
+    couple.start_lagging(couple.second)
     couple.elect(couple.second)
     heir = couple.node(couple.second)
     known = ask_until_served(couple.bench, lambda: heir.describe_producers(couple.name, 0)).producer(owner.producer_id)

@@ -75,7 +75,7 @@ def aborted_after_the_verification(
 def epoch_grows_stale_behind_the_verification(brokers: ThreeBrokers, case: str, count: int, records: int) -> Claims:
     """A new instance aborts a transaction whose batches were verified and not yet appended: those refused are fenced."""
     producer = brokers.transactional(case)
-    _, leader = brokers.brokers_beside(producer)
+    _, leader = brokers.successor_and_outsider(producer)
     partitions = led_by(brokers, leader, count + 1)
     producer.enter(partitions[0])
     producer.end(committed=True)

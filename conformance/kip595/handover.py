@@ -19,13 +19,13 @@ ELECTION = 5.0
 @probe("KIP595-END-05", "KIP595-LIVE-07", rig=SLOW, examples=2, smoke=False)
 def leader_hands_over(lab: Lab) -> Claims:
     """After SIGTERM of the leader another is elected, and acknowledges a write, long before a fetch timeout has passed."""
-    whole, led = lab.caught_up()
+    whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
     leader = lab.bench.name_of(led.leader_id)
     began = lab.bench.now().seconds
     with lab.shutting_down(leader):
-        elected, successor = lab.successor(leader, HANDED_OVER_WITHIN)
-        written = elected if successor is None else lab.writes(leader, _rest(lab, began))
+        elected, successor = lab.await_successor(leader, HANDED_OVER_WITHIN)
+        written = elected if successor is None else lab.await_write(leader, _rest(lab, began))
         took = lab.bench.now().seconds - began
     shown = f"{leader} got SIGTERM; {_elected(elected)} within {HANDED_OVER_WITHIN:g} s"
     yield held_if(elected, *([successor] if successor else []), row="KIP595-LIVE-07", case="sigterm", detail=shown)
@@ -55,12 +55,12 @@ def leader_is_replaced_after_a_longer_fetch_timeout(lab: Lab) -> Claims:
 
 def _replaced_in(lab: Lab, timeout: float, case: str) -> Claims:
     """Kill the leader, and check that its successor leads neither before nor long after the fetch timeout."""
-    whole, led = lab.caught_up()
+    whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
     leader = lab.bench.name_of(led.leader_id)
     began = lab.bench.now().seconds
     with lab.bench.processes.down(leader, role="active controller"):
-        elected, successor = lab.successor(leader, ELECTS_WITHIN + timeout)
+        elected, successor = lab.await_successor(leader, ELECTS_WITHIN + timeout)
         took = lab.bench.now().seconds - began
     yield premise(elected, f"a successor of {leader}", promised=("KIP595-LIVE-01", "leader"))
     in_time = lab.bench.wait.end_of_wait(timeout - EARLY <= took <= timeout + ELECTION, timeout + ELECTION)

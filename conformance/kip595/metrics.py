@@ -43,7 +43,7 @@ Metrics = dict[str, dict[str, Any]]
 @probe("KIP595-MET-01", rig=LAB, cases=["attributes"], examples=1, smoke=False)
 def nodes_have_the_attributes(lab: Lab, expected: str) -> Claims:
     """Every node has the release's metrics of the quorum."""
-    for name, found in lab.look().items():
+    for name, found in lab.read_metrics().items():
         missing = ATTRIBUTES[expected] - found.keys()
         yield held_if(not missing, detail=f"{name} has no {say(sorted(missing))}")
 
@@ -52,7 +52,7 @@ def nodes_have_the_attributes(lab: Lab, expected: str) -> Claims:
 def leader_has_attributes_of_its_own(lab: Lab) -> Claims:
     """The leader, and no other node, shows the number of observers and a pending change of voters."""
     before = lab.agreed_leader()
-    found = lab.look()
+    found = lab.read_metrics()
     yield premise(lab.agreed_leader() == before, f"still {say(before)}")
     leader = lab.bench.name_of(before.leader_id)
     having = sorted(name for name, metrics in found.items() if metrics.keys() >= LEADER_ONLY)
@@ -74,20 +74,20 @@ def metrics_follow_the_leader(lab: Lab, expected: str, first: Fault, second: Fau
 
 
 def _replaced(lab: Lab, expected: str, fault: Fault, behind: bool) -> Claims:
-    whole, led = lab.caught_up()
+    whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
     leader, processes = lab.bench.name_of(led.leader_id), lab.bench.processes
-    yield from words_are_known(lab, lab.look(), expected)
+    yield from words_are_known(lab, lab.read_metrics(), expected)
     if behind:
         processes.pause(lab.broker)
     {"kill": processes.kill, "stop": processes.stop, "pause": processes.pause}[fault](leader, role="active controller")
     gone = [leader, lab.broker] if behind else [leader]
-    elected, looks = lab.successor_in_metrics(gone, ELECTS_WITHIN)
+    elected, looks = lab.await_successor_in_metrics(gone, ELECTS_WITHIN)
     for look in looks:
         yield from words_are_known(lab, look, expected)
     yield held_if(elected, row="KIP595-LIVE-01", case="leader", detail=f"the leader {leader} was gone: {fault}")
     if not behind:
-        lab.writes(leader, WITHIN)
+        lab.await_write(leader, WITHIN)
     (processes.resume if fault == "pause" else processes.start)(leader)
     if behind:
         processes.resume(lab.broker)
@@ -127,7 +127,7 @@ def words_are_known(lab: Lab, look: Metrics, expected: str) -> Claims:
 def agrees_with_the_protocol(lab: Lab, led: LeaderAndEpoch) -> Claims:
     """Check leader, epoch, vote and high watermark in the metrics against what the controllers say before and after."""
     earlier, states = lab.describe_by_leader(), {name: lab.quorum_state(name) for name in lab.bench.members}
-    look = lab.look()
+    look = lab.read_metrics()
     later = lab.describe_by_leader()
     still = lab.agreed_leader() == led == LeaderAndEpoch(earlier.leader_id, earlier.leader_epoch)
     yield premise(still and later.leader_epoch == led.leader_epoch, f"{say(led)} all the time")
@@ -162,7 +162,7 @@ def watermarks_catch_up(lab: Lab) -> Claims:
     shown = Metrics()
 
     def all_have_it() -> bool:
-        shown.update(lab.look())
+        shown.update(lab.read_metrics())
         return all(number_of(found, "high-watermark") >= wanted for found in shown.values())
 
     learnt = lab.bench.wait.comes_true(all_have_it, f"the high watermark {wanted} at all nodes", MAX_WAIT + SLACK)
@@ -183,7 +183,7 @@ def rates_are_of_the_role(lab: Lab, returned: str) -> Claims:
     look = Metrics()
 
     def all_moved() -> bool:
-        look.update(lab.look())
+        look.update(lab.read_metrics())
         return not list(wrong_rates(look, leader, returned, lab.broker))
 
     moved = lab.bench.wait.comes_true(all_moved, "rates of the leader and of those who fetch", RATES_WITHIN)

@@ -168,14 +168,14 @@ def refuses(done: ToolRun) -> bool:
 @probe("KIP595-TOOL-04", rig=LAB, cases=["failover"], examples=2, smoke=False)
 def tool_runs_across_a_failover(lab: Lab) -> Claims:
     """Run while the leader is replaced, the tool names a leader of a later epoch or says that time was up."""
-    whole, led = lab.caught_up()
+    whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
     ready = run(lab, "--status")
     yield could_run(ready)
     leader = lab.bench.name_of(led.leader_id)
     with lab.bench.processes.down(leader, role="active controller"):
         done = run(lab, "--status")
-        elected = lab.successor(leader, ELECTS_WITHIN)[0]
+        elected = lab.await_successor(leader, ELECTS_WITHIN)[0]
         yield premise(elected, f"a successor of {leader}", promised=("KIP595-LIVE-01", "leader"))
         then = run(lab, "--status")
     others = [lab.bench.id_of(name) for name in lab.controllers if name != leader]

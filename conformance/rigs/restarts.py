@@ -8,7 +8,7 @@ RESTART_TIMEOUT = 90.0
 """Seconds; a node needs 4 on an idle machine with two cores."""
 
 
-def answering_again(bench: Bench, name: str) -> None:
+def await_answer(bench: Bench, name: str) -> None:
     """Wait for a restarted node, with few tries, because they take CPU from it."""
     bench.eventually(
         lambda: is_reachable(bench.node(name)), f"{name} answering again", RESTART_TIMEOUT, 0.2, due="node"

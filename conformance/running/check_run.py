@@ -24,7 +24,7 @@ from history.deeds import deeds_behind
 from history.events import Fault, History, Premise
 from history.observations import Observation
 from history.shards import AttemptCount, Column, ExcuseCount, FaultCount, PremiseCount
-from history.taken import steps_taken
+from history.steps import steps_taken
 from protocol.errors import KitError
 
 MAX_ERRORS, MAX_FAILED_SECONDS = 3, 120.0

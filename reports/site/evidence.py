@@ -10,9 +10,9 @@ from conformance.catalogue import Requirement, shipped_rows
 from conformance.judging.narration import EventLine, Narration, main_subjects, step_in_words
 from history.events import Answer, Call, Fault, History
 from history.observations import Observation
+from history.steps import TakenStep, steps_taken
 from history.subjects import Subject, subjects
 from history.subjects import names_of_kind as names_of
-from history.taken import Taken, steps_taken
 from reports.matrix import Matrix, ReportedCell, Violation
 from reports.site.evidence_folder import EvidenceFolder, is_readable, names_short, read_folder
 from reports.site.render import RawLink, put_file, raw_link, render_page
@@ -186,7 +186,7 @@ def _shrunk_to(seen_again: str) -> str:
     return seen_again.partition("a shorter schedule is in `")[2].partition("`")[0]
 
 
-def _schedule_step(step: Taken, shown: Sequence[EventRow], example: str) -> ScheduleStep:
+def _schedule_step(step: TakenStep, shown: Sequence[EventRow], example: str) -> ScheduleStep:
     return ScheduleStep(
         number=step.number + 1,
         t=f"{step.t:.1f}",
@@ -199,7 +199,7 @@ def _schedule_step(step: Taken, shown: Sequence[EventRow], example: str) -> Sche
 # --- the events
 
 
-def _event_rows(history: History, lines: Sequence[EventLine], steps: Sequence[Taken]) -> Iterator[EventRow]:
+def _event_rows(history: History, lines: Sequence[EventLine], steps: Sequence[TakenStep]) -> Iterator[EventRow]:
     example, number = history.example.example, 0
     near = _places_near([one.shown for one in lines], OPEN)
     for place, one in enumerate(lines):

@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
-from history.taken import Taken
+from history.steps import TakenStep
 from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, known_leaders
 
 NEAR = 14
@@ -124,7 +124,7 @@ class _Moment(msgspec.Struct, kw_only=True):
         return self.lines[0].event
 
 
-def draw_timeline(history: History, lines: Sequence[EventLine], steps: Sequence[Taken], place: str) -> TimeLine:
+def draw_timeline(history: History, lines: Sequence[EventLine], steps: Sequence[TakenStep], place: str) -> TimeLine:
     """Draw the time line of these events; leaders are those of the partition `place`, or of the quorum for ""."""
     leads = known_leaders(history, place)
     moments = _moments_of_lines(history, lines, steps, {lead.event for lead in leads})
@@ -186,7 +186,7 @@ def _x_of(event: int, moments: Sequence[_Moment], width: float) -> float:
 
 
 def _moments_of_lines(
-    history: History, lines: Sequence[EventLine], steps: Sequence[Taken], new: Collection[int]
+    history: History, lines: Sequence[EventLine], steps: Sequence[TakenStep], new: Collection[int]
 ) -> list[_Moment]:
     near = _places_near(lines)
     moments: list[_Moment] = []
@@ -210,7 +210,7 @@ def _places_near(lines: Sequence[EventLine]) -> set[int]:
     return {near for place in shown for near in range(place - NEAR, place + NEAR + 1)}
 
 
-def _moment_of_line(history: History, one: EventLine, steps: Sequence[Taken]) -> _Moment | None:
+def _moment_of_line(history: History, one: EventLine, steps: Sequence[TakenStep]) -> _Moment | None:
     event = one.event
     step = next((step.number + 1 for step in steps if step.begin <= event.n < step.end), 0)
     match event:
@@ -284,7 +284,7 @@ def _time_ticks(moments: Sequence[_Moment]) -> Iterator[Tick]:
             free = moment.x + _TIME
 
 
-def _step_blocks(moments: Sequence[_Moment], steps: Sequence[Taken]) -> Iterator[Block]:
+def _step_blocks(moments: Sequence[_Moment], steps: Sequence[TakenStep]) -> Iterator[Block]:
     """Yield a block for adjacent columns of one step, and for each gap between columns."""
     kinds = {step.number + 1: step.kind for step in steps}
     begin = 0

@@ -21,7 +21,7 @@ from conformance.core.machines import AnyMachine, all_machines
 from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import FinishedExample
 from conformance.running.machine.explorer import BATCH, idle_for_simplest, independent_examples
-from history.taken import note_of
+from history.steps import note_of
 from strategies.episodes import Offer, Steering, steer
 from tests.miniature.machine import hunt, play
 from tests.miniature.planted import Planted, planted_for, played_machines

@@ -51,9 +51,9 @@ def damages(partition: Crashing) -> Claims:
     word = partition.bench.registration_on_disk(partition.bench.controllers[0], partition.topic, 0)
     yield held_if(word.leader == leader and leader in word.isr, word, case=case)
     partition.start(follower)
-    partition.wait_until(lambda: partition.in_sync(leader, follower, leader), "both in sync")
+    partition.wait_until(lambda: partition.state_with_isr(leader, follower, leader), "both in sync")
     read = partition.read(follower)
-    yield held_if(all(one.kept_in(read) for one in written), read, case=case)
+    yield held_if(all(one.is_kept_in(read) for one in written), read, case=case)
 
 
 CHECK = Check(own_rows=("KIP320-FETCH-02",), rig=PAIR, cases=("consumer",), examples=1, smoke=False, body=damages)

@@ -19,7 +19,7 @@ from conformance.running.settings import Settings
 from fixtures.images import obtain_image
 from fixtures.runs import Run
 from history.events import Call, End, History, Note
-from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from history.steps import SWEEP_NOTE, SWEPT_NOTE
 from protocol.codes import Error
 from protocol.groups import NewOffset
 from protocol.messages import Topic

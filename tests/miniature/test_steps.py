@@ -21,7 +21,7 @@ from fixtures.views.partition import PartitionView
 from fixtures.waiting import OutOfTime
 from fixtures.wire import NodeClient
 from history.events import Answer, Call, Fault, Note
-from history.taken import LEFT_OUT_NOTE
+from history.steps import LEFT_OUT_NOTE
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.errors import KitError

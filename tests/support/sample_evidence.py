@@ -19,7 +19,7 @@ from fixtures.wire.transcript import TranscriptEntry
 from history.events import Call, End, History, Note
 from history.observations import Observation
 from history.shards import Column
-from history.taken import STEP_NOTE
+from history.steps import STEP_NOTE
 from protocol.codes import Error
 from tests.support.fake_cluster import standing_on
 from tests.support.histories import TOPIC, LogHistory, stamped

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.judging.facts.apis import BATCHES
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note
-from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from history.steps import SWEEP_NOTE, SWEPT_NOTE
 from protocol.codes import Error
 from protocol.operations import OPERATIONS
 from tests.support import filled

@@ -17,7 +17,7 @@ from conformance.judging.facts.apis import BATCHES, Key, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.timeline import Timeline
 from history.events import Answer, AnyEvent, Call, History, Note
-from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from history.steps import SWEEP_NOTE, SWEPT_NOTE
 from protocol.since import since
 
 Fields: TypeAlias = Mapping[str, "int | Fields"]

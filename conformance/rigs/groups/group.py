@@ -13,7 +13,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from conformance.core.waiting import Settled
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from conformance.rigs.topics import create_topics
 from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
 from fixtures.wire import NodeClient
@@ -320,7 +320,7 @@ class Group:
         name = self.bench.brokers[0]
         (self.bench.processes.stop if clean else self.bench.processes.kill)(name, role="group coordinator")
         self.bench.processes.start(name)
-        answering_again(self.bench, name)
+        await_answer(self.bench, name)
         await_coordinator(self.bench, self.name)
 
     # --- the coordinator's answers

@@ -36,7 +36,7 @@ class AcknowledgedRecord(NamedTuple):
     epoch: int
     value: bytes
 
-    def kept_in(self, read: FetchedPartition) -> bool:
+    def is_kept_in(self, read: FetchedPartition) -> bool:
         """True if the log has the record at its offset with its leader epoch."""
         return any(
             (record.offset, batch.leader_epoch, record.value) == self
@@ -69,7 +69,7 @@ class Crashing(Partition):
 
         While other replicas are down, `by` names the broker that has to lead; this waits until it does.
         """
-        state = self.await_agreement() if by is None else self.led_by(by)
+        state = self.await_agreement() if by is None else self.await_leadership(by)
         return [
             AcknowledgedRecord(self._write_committed(state.leader, value), state.leader_epoch, value)
             for value in values
@@ -119,11 +119,11 @@ class Crashing(Partition):
             return None
         return state if state.leader != asked or self.acting_state(asked, above=-1) else None
 
-    def leaderless(self, asked: int) -> PartitionMetadata | None:
+    def state_without_leader(self, asked: int) -> PartitionMetadata | None:
         state = self.state_known_to(asked)
         return state if state is not None and state.leader == -1 else None
 
-    def in_sync(self, asked: int, *ids: int) -> PartitionMetadata | None:
+    def state_with_isr(self, asked: int, *ids: int) -> PartitionMetadata | None:
         """Return the state if exactly these brokers are in the ISR."""
         state = self.state_known_to(asked)
         return state if state is not None and set(state.isr) == set(ids) else None
@@ -132,7 +132,7 @@ class Crashing(Partition):
         """True if the asked broker's Metadata lists the broker, as it does all that are not fenced."""
         return id in {broker.node_id for broker in self.bench.node(asked).metadata([]).brokers}
 
-    def end(self, id: int) -> int | None:
+    def log_end(self, id: int) -> int | None:
         """Return the replica's log end offset, from ListOffsets with the debugging replica id."""
         try:
             answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
@@ -145,7 +145,7 @@ class Crashing(Partition):
     def wait_until(self, probe: Callable[[], T | None], what: str, due: Due = "step", within: float = WITHIN) -> T:
         return self.bench.eventually(probe, f"{what}, of {self.directory}", within, due=due)
 
-    def joins(self, probe: Callable[[], object], what: str) -> None:
+    def await_in_sync(self, probe: Callable[[], object], what: str) -> None:
         """Wait until a restarted replica is in sync. If it never is, read its records for the judges, and raise."""
         try:
             self.wait_until(lambda: bool(probe()), what, "replica", START_TIMEOUT)
@@ -153,23 +153,23 @@ class Crashing(Partition):
             at_rest(self)
             raise
 
-    def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
+    def await_leadership(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
         return self.wait_until(
             lambda: self.state_if_led_by(id, above=above, isr=isr),
             f"broker {id} as the leader above epoch {above}",
             "leader",
         )
 
-    def end_once_online(self, id: int) -> int:
+    def await_log_end(self, id: int) -> int:
         """Return the replica's log end offset once its broker has it online."""
-        return self.wait_until(lambda: self.end(id), f"broker {id} with its replica online")
+        return self.wait_until(lambda: self.log_end(id), f"broker {id} with its replica online")
 
-    def ends_until(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
+    def poll_log_ends(self, id: int, over: Callable[[], object], what: str, due: Due = "step") -> list[int]:
         """Poll the replica's log end offset until the condition holds; return all values."""
         ends: list[int] = []
 
         def try_once() -> bool:
-            end = self.end(id)
+            end = self.log_end(id)
             ends.extend([] if end is None else [end])
             return end is not None and bool(over())
 

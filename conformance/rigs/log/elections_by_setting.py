@@ -59,7 +59,7 @@ class ElectionSettings:
         """Return the bystander's Metadata of all partitions."""
         return self.bench.node(self.bystander).metadata([one.name for one in self.all_partitions])
 
-    def led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
+    def are_led_by(self, broker: str, kinds: Sequence[str] = tuple(KINDS)) -> bool:
         """True if this broker leads all partitions of these kinds. Notes the leaders of all partitions."""
         answer = self.bystander_metadata()
         for one in self.all_partitions:
@@ -91,7 +91,7 @@ class ElectionSettings:
         self.bench.eventually(all_hold, what, every=0.1)
 
     def _is_listed(self) -> bool:
-        self.led_by(self.second)
+        self.are_led_by(self.second)
         return self.bench.id_of(self.second) in {broker.node_id for broker in self.bystander_metadata().brokers}
 
     def watch(self, seconds: float) -> None:
@@ -99,7 +99,7 @@ class ElectionSettings:
         began = self.bench.now().seconds
 
         def over() -> bool:
-            self.led_by(self.second)
+            self.are_led_by(self.second)
             return self.bench.now().seconds - began > seconds
 
         self.bench.eventually(over, f"the end of {seconds:g} s", within=seconds + 10.0, every=0.1, due=None)
@@ -116,12 +116,12 @@ class ElectionSettings:
 
     # --- configuration
 
-    def switch_on(self) -> None:
+    def permit_unclean(self) -> None:
         for one in self.partitions["switched"]:
             self._alter(ResourceType.TOPIC, one.name, "true")
 
     @contextmanager
-    def on_by_default(self) -> Iterator[None]:
+    def unclean_by_default(self) -> Iterator[None]:
         """Permit unclean elections by the cluster-wide default within the block."""
         try:
             self._alter(ResourceType.BROKER, "", "true")

@@ -22,9 +22,9 @@ class EligibleData(msgspec.Struct, frozen=True):
 
 
 class EligibleReplicas:
-    """`strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to lead. `alone`
-    has the same setting but only the last of those replicas. `shown` is on all brokers. `asked` is the broker that
-    answers all the time."""
+    """Three partitions. `strict` has as many replicas as its min.insync.replicas: one that leaves the ISR is eligible to
+    lead. `alone` has the same setting but only the last of those replicas. `shown` is on all brokers. `asked` is a broker
+    that stays up and is asked about all of them."""
 
     def __init__(self, bench: Bench, data: EligibleData) -> None:
         self.bench = bench
@@ -54,11 +54,11 @@ class EligibleReplicas:
         self._require_accepted(deleted.error)
         self.strict.wait_until(lambda: self.strict.state_known_to(self.asked) is None, "the topic deleted")
 
-    def leaves(self, id: int) -> None:
+    def await_fenced(self, id: int) -> None:
         """Wait until the broker is fenced."""
         self.shown.wait_until(lambda: not self.shown.is_listed(self.asked, id), f"{id} fenced")
 
-    def returns(self, id: int) -> None:
+    def await_unfenced(self, id: int) -> None:
         """Wait until the broker is unfenced."""
         self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", START_TIMEOUT)
 

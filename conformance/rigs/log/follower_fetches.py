@@ -50,7 +50,7 @@ def frozen_broker(bench: Bench, name: str) -> Iterator[float]:
 
 
 @contextmanager
-def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
+def controlled_shutdown(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
     """Begin a controlled shutdown of the broker before the block, and start it again after it.
 
     Yields a function that waits until the process has ended.
@@ -67,10 +67,10 @@ def leaving(bench: Bench, name: str) -> Iterator[Callable[[], None]]:
     finally:
         await_end()
         bench.processes.start(name)
-        whole_again(bench)
+        await_whole_cluster(bench)
 
 
-def whole_again(bench: Bench) -> None:
+def await_whole_cluster(bench: Bench) -> None:
     """Wait until all brokers answer, know of each other, and every partition has its full ISR."""
     bench.eventually(lambda: all(_knows_all(bench, name) for name in bench.brokers), "all brokers in all Metadata")
     bench.eventually(
@@ -164,7 +164,7 @@ class OneFollower(Partition):
         """Return the ISR in the leader's Metadata."""
         return set(self.state_by(cast.state.leader).isr)
 
-    def let_in(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
+    def try_to_join_isr(self, cast: FollowerRoles, offset: int, broker_epoch: int, within: float) -> IsrAttempt:
         """Fetch with the id of a follower outside the ISR, until it is in the ISR or `within` seconds have passed."""
         began = self.bench.now().seconds
 
@@ -188,7 +188,7 @@ def prepare_duo(bench: Bench) -> PartitionData:
 
 
 DUO = Rig(CLUSTER, prepare_duo, OneFollower, shared=True)
-"""A shared partition whose high watermark is raised above records that its real follower lacks: for no other use."""
+"""A shared partition whose high watermark rises above records that its real follower lacks, so that it serves nothing else."""
 
 
 # --- one partition of all brokers
@@ -225,7 +225,7 @@ class FollowerFetch(NamedTuple):
 
 
 class SharedFollower:
-    """Several partitions with the same leader and follower, so that one fault shows on all of them."""
+    """Several partitions with the same leader and follower, all of which one fault affects."""
 
     def __init__(self, bench: Bench, data: SharedFollowerData) -> None:
         self.bench = bench

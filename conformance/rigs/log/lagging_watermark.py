@@ -13,14 +13,14 @@ from protocol.log import DEBUGGER, LATEST, FetchOptions
 from protocol.words import say
 
 
-class Behind(NamedTuple):
+class LaggingLeader(NamedTuple):
     """A leader whose log end is above its high watermark. Send requests to it only: frozen brokers do not answer."""
 
     leader: NodeClient
     epoch: int
     watermark: int
     end: int
-    copying: tuple[int, ...] = ()
+    copiers: tuple[int, ...] = ()
     """The followers that are not frozen and copy the records above the high watermark."""
 
     def premise_of_lag(self, partition: Partition) -> PremiseClaim:
@@ -29,9 +29,9 @@ class Behind(NamedTuple):
         met = now == (self.watermark, self.end) and self.watermark < self.end
         return premise(met, f"the high watermark held at {self.watermark} below the log end {self.end}: now {say(now)}")
 
-    def copy(self, partition: Partition) -> NodeClient:
+    def await_copy(self, partition: Partition) -> NodeClient:
         """Return a follower that has the records above the high watermark, once it also knows the high watermark."""
-        node = partition.bench.node(self.copying[0])
+        node = partition.bench.node(self.copiers[0])
 
         def has_copied() -> bool:
             read = node.fetch(partition.fetch_from(self.watermark), FetchOptions(replica_id=FUTURE_REPLICA))
@@ -43,7 +43,7 @@ class Behind(NamedTuple):
 
 
 @contextmanager
-def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
+def watermark_behind(partition: Partition, records: int) -> Iterator[LaggingLeader]:
     """Write `records` records with acks=1 that stay uncommitted within the block.
 
     Keep the block short: after broker.session.timeout.ms the follower is fenced and leaves the ISR.
@@ -53,7 +53,7 @@ def watermark_behind(partition: Partition, records: int) -> Iterator[Behind]:
     follower, *others = (id for id in state.isr if id != state.leader)
     with frozen_broker(bench, bench.name_of(follower)):
         partition.write(*(f"uncommitted {n}".encode() for n in range(records)), acks=1, to=leader)
-        yield Behind(leader, state.leader_epoch, *watermark_and_end(partition, leader), tuple(others))
+        yield LaggingLeader(leader, state.leader_epoch, *watermark_and_end(partition, leader), tuple(others))
 
 
 def watermark_and_end(partition: Partition, node: NodeClient) -> tuple[int, int]:

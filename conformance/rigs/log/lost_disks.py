@@ -34,7 +34,8 @@ class LostDisksData(msgspec.Struct, frozen=True):
 
 
 class LostDisks:
-    """The brokers by role: `victims` lose their disks, `holder` is stopped cleanly, `others` were stopped before."""
+    """The partitions, and the brokers by role: `victims` lose their disks, `holder`, which has the same records, is stopped
+    cleanly and keeps its disk, `others` were stopped before the records were written."""
 
     def __init__(self, bench: Bench, data: LostDisksData) -> None:
         self.bench = bench
@@ -49,7 +50,7 @@ class LostDisks:
             replicas[shape.min_insync_replicas - 1 :],
         )
 
-    def until_isr_is(self, names: Sequence[str]) -> None:
+    def await_isr(self, names: Sequence[str]) -> None:
         ids = {self.bench.id_of(name) for name in names}
 
         def is_so() -> bool:
@@ -58,8 +59,8 @@ class LostDisks:
 
         self.bench.eventually(is_so, f"an ISR of {say(names)}", every=0.1)
 
-    def holds(self, records: int) -> bool:
-        """True if the holder has all acknowledged records."""
+    def has_all_records(self, records: int) -> bool:
+        """True if the broker that keeps its disk has all acknowledged records."""
         reads = [read_whole(one, self.bench.node(self.holder), one.state_by().leader_epoch) for one in self.partitions]
         return all(sum(len(batch.records) for batch in read.batches) == records for read in reads)
 
@@ -72,7 +73,7 @@ class LostDisks:
         for name in self.victims:
             self.bench.processes.start(name)
 
-    def alive(self) -> bool:
+    def victims_are_up(self) -> bool:
         """True if the victims answer, and their Metadata lists each other."""
         ids = {self.bench.id_of(name) for name in self.victims}
         try:

@@ -78,9 +78,9 @@ class ManyPartitions:
 
     def await_takeover(self) -> dict[str, int]:
         """Return the leader epochs of all partitions once the second broker serves as their leader."""
-        return {name: couple.acts_as_leader(self.second).leader_epoch for name, couple in self.couples.items()}
+        return {name: couple.await_leadership(self.second).leader_epoch for name, couple in self.couples.items()}
 
-    def leaderless(self) -> set[tuple[int, ...]]:
+    def await_no_leaders(self) -> set[tuple[int, ...]]:
         """Return the ISRs of all partitions once none has a leader."""
 
         def without() -> set[tuple[int, ...]] | None:
@@ -187,7 +187,9 @@ class RepeatedFetches:
         return [answer for answer in self.answers if any(shows(one) for one in answer.partitions)]
 
 
-def not_in(served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]) -> dict[str, set[ReadRecord]]:
+def records_missing_from(
+    served: dict[str, set[ReadRecord]], logs: dict[str, FetchedPartition]
+) -> dict[str, set[ReadRecord]]:
     """Return the returned records that the final logs lack, by partition."""
     return {name: records - set(delivered_of(logs[name])) for name, records in served.items()}
 

@@ -18,7 +18,7 @@ from protocol.errors import KitError
 from protocol.records import batch
 
 MOST = 5_000
-RUN_OUT = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
+SESSIONS_EXPIRED_AFTER = int(QUICK["broker.session.timeout.ms"]) / 1000 + 0.5
 """Seconds after which every broker session has expired."""
 
 
@@ -65,7 +65,7 @@ class PowerData(msgspec.Struct, frozen=True):
 
 
 class Power:
-    """A partition on all brokers with min.insync.replicas=2, and one with a single replica."""
+    """The partitions before and after the loss: `trio` on all brokers with min.insync.replicas=2, `alone` with one replica."""
 
     def __init__(self, bench: Bench, data: PowerData) -> None:
         self.bench = bench
@@ -85,16 +85,18 @@ class Power:
             self.bench.processes.start(name)
         QuorumView(self.bench, via=self.bench.controllers[0]).leader()
         began = self.bench.now().seconds
-        self.bench.eventually(lambda: self.bench.now().seconds - began > RUN_OUT, "the end of sessions", every=0.2)
+        self.bench.eventually(
+            lambda: self.bench.now().seconds - began > SESSIONS_EXPIRED_AFTER, "the end of sessions", every=0.2
+        )
 
-    def nobody_leads(self) -> PartitionRegistration:
+    def await_no_leader(self) -> PartitionRegistration:
         """Return the registration of the partition on all brokers, once neither partition has a leader."""
 
-        def word_if_leaderless() -> PartitionRegistration | None:
+        def registration_if_leaderless() -> PartitionRegistration | None:
             words = [self.registration_on_disk(partition) for partition in (self.trio, self.alone)]
             return words[0] if all(word.leader == -1 for word in words) else None
 
-        return self.bench.eventually(word_if_leaderless, "all brokers fenced", every=0.3)
+        return self.bench.eventually(registration_if_leaderless, "all brokers fenced", every=0.3)
 
 
 def _prepare_power(bench: Bench) -> PowerData:

@@ -31,7 +31,7 @@ def at_rest(*partitions: Partition) -> bool:
         is True
     )
     bench.tape.premise(AT_REST, met)
-    hosts = {str(one): [bench.name_of(id) for id in sorted(read_out(one).replicas)] for one in partitions}
+    hosts = {str(one): [bench.name_of(id) for id in sorted(read_all_logs(one).replicas)] for one in partitions}
     bench.replicas(hosts)
     return met
 
@@ -69,7 +69,7 @@ def _read_on(partition: Partition, node: NodeClient, epoch: int, offset: int, la
     )
 
 
-def read_out(partition: Partition) -> PartitionMetadata:
+def read_all_logs(partition: Partition) -> PartitionMetadata:
     """Read every replica's log, its consumer-visible part, and the leader's epoch end offsets; return the state."""
     state = partition.state_by()
     for id in state.replicas:

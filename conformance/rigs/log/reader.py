@@ -20,7 +20,7 @@ from protocol.log import EARLIEST, EpochAndOffset, FetchedPartition
 from protocol.messages import Operation
 from protocol.records import Batch
 
-By = Literal["lookup", "fetch"]
+Detection = Literal["lookup", "fetch"]
 """How a reader detects truncation: it looks up its epoch by OffsetForLeaderEpoch after each leader change, as the Java
 client does, or sends LastFetchedEpoch with each Fetch and gets DivergingEpoch."""
 
@@ -44,7 +44,7 @@ class Reader:
         self,
         partition: Partition,
         name: str,
-        by: By = "lookup",
+        by: Detection = "lookup",
         find: Callable[[], PartitionMetadata | None] | None = None,
     ) -> None:
         """Begin at offset 0. `find` returns the partition with its leader, by default from any broker; while one is
@@ -83,7 +83,8 @@ class Reader:
         self.partition.bench.eventually(lambda: self.poll() and self.position.offset >= offset, what)
 
     def reaches(self, offset: int, within: float = 10.0) -> Settled:
-        """Return whether polling reaches the offset in time, if a live broker may prevent that."""
+        """Poll up to the offset; return whether that was reached in time. Unlike `read_to`, it leaves the judgement of a
+        failure, which may be a broker's, to the check."""
         what = f"{self.name} at {offset}"
         return self.partition.bench.wait.comes_true(
             lambda: self.poll() and self.position.offset >= offset, what, within

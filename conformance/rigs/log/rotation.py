@@ -20,7 +20,7 @@ from protocol.log import FetchedPartition
 from protocol.topics import ElectionType, Reassignment
 from protocol.words import say
 
-Stamped = tuple[tuple[int, int, int], ...]
+BatchStamps = tuple[tuple[int, int, int], ...]
 """A log as (base offset, leader epoch, CRC) of each batch."""
 
 
@@ -34,17 +34,17 @@ def quick_partition(epochs: int, **configs: str) -> Rig[PartitionData, Partition
     return Rig(QUICK_CLUSTER, prepare, Partition, name=f"quick_partition_{epochs}")
 
 
-def epochs_and_checksums(read: FetchedPartition) -> Stamped:
+def epochs_and_checksums(read: FetchedPartition) -> BatchStamps:
     return tuple((batch.base_offset, batch.leader_epoch, batch.crc) for batch in read.batches)
 
 
-def in_every_isr(partition: Partition, id: int) -> bool:
+def is_in_every_isr(partition: Partition, id: int) -> bool:
     """True if every broker's Metadata has the replica in the ISR."""
     states = [partition.state_known_to(name) for name in partition.bench.brokers]
     return all(state is not None and id in state.isr for state in states)
 
 
-def out_of_isr(partition: Partition, id: int, *others: int) -> bool:
+def is_out_of_isr(partition: Partition, id: int, *others: int) -> bool:
     """True if the others' Metadata has the replica outside the ISR: its broker is fenced or in controlled shutdown."""
     states = [partition.state_known_to(other) for other in others]
     return all(state is not None and id not in state.isr for state in states)

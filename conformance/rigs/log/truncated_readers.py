@@ -16,7 +16,7 @@ def take_over(couple: UncleanPartition, heir: str) -> PartitionMetadata:
     """Kill the only in-sync leader; then start and elect the other replica, which lacks the latest records."""
     [leader] = {couple.first, couple.second} - {heir}
     couple.lose_leader(leader)
-    couple.come_back(heir)
+    couple.start_lagging(heir)
     return couple.elect(heir)
 
 

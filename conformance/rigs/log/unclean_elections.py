@@ -82,7 +82,7 @@ class UncleanPartition(Partition):
         self.bench.processes.kill(leader, role="leader")
         self.bench.eventually(lambda: self.bystander_state().leader == -1, f"no leader of {self.name}")
 
-    def come_back(self, name: str) -> None:
+    def start_lagging(self, name: str) -> None:
         """Start a lagging replica, and wait until the cluster lists it as alive."""
         self.bench.processes.start(name)
         self.bench.eventually(lambda: self._is_listed(name), f"{name} unfenced", START_TIMEOUT, due="node")
@@ -90,7 +90,7 @@ class UncleanPartition(Partition):
     def _is_listed(self, name: str) -> bool:
         return self.bench.id_of(name) in {b.node_id for b in self.node(self.bystander).metadata([]).brokers}
 
-    def leaderless_for(self, within: float) -> LeaderlessTime:
+    def watch_leaderless(self, within: float) -> LeaderlessTime:
         """Watch the leader for `within` seconds."""
         began, leaders = self.bench.now().seconds, set[int]()
 
@@ -116,7 +116,7 @@ class UncleanPartition(Partition):
         before = self.bystander_state()
         record_fault(self.bench.tape, UNCLEAN, "inject", node=heir)
         self.bench.eventually(self._try_to_elect, f"an unclean election of {heir}", every=0.1)
-        after = self.acts_as_leader(heir)
+        after = self.await_leadership(heir)
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
         record_fault(self.bench.tape, UNCLEAN, "witness", node=heir, detail=detail)
         return after
@@ -127,7 +127,7 @@ class UncleanPartition(Partition):
         errors = {answer.error, *(one.error for one in answer.partitions)} - {Error.NONE}
         return errors <= {Error.ELECTION_NOT_NEEDED}
 
-    def acts_as_leader(self, name: str) -> PartitionMetadata:
+    def await_leadership(self, name: str) -> PartitionMetadata:
         """Return the state once this broker leads, serves at that epoch, and all its records are committed."""
         return self.bench.eventually(
             lambda: self._state_if_serving(self.bench.id_of(name)), f"{name} leading {self.name}"

@@ -19,7 +19,7 @@ from conformance.core.topologies import COMBINED, EXPIRING, MEASURED
 from conformance.core.waiting import MIN_LASTING_TIMEOUT
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
-from conformance.rigs.restarts import answering_again
+from conformance.rigs.restarts import await_answer
 from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
@@ -180,7 +180,7 @@ class Stage:
         while self.while_down:
             self.while_down.pop()()
         self.bench.processes.start(self._broker)
-        answering_again(self.bench, self._broker)
+        await_answer(self.bench, self._broker)
         self.bench.eventually(
             self._coordinates, f"{self._broker} coordinating again", COORDINATOR_TIMEOUT, due="coordinator"
         )
@@ -238,7 +238,7 @@ class Stage:
     def idle_transactional(self, case: str, bumps: int = 0, committed: bool = True) -> StageProducer:
         """Return a transactional producer without an open transaction, after `bumps` epoch bumps.
 
-        `case` is "untouched", or the protocol of a transaction that it has ended.
+        `case` names its past: "untouched", or the protocol of the one transaction that it has begun and ended.
         """
         producer = self.transactional("legacy" if case == "untouched" else case)
         producer.bump(bumps)

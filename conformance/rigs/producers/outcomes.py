@@ -74,7 +74,7 @@ class KnownRecords:
             version=version,
         )
 
-    def shown_by(self, read: FetchedPartition, offset: int) -> bool:
+    def matches(self, read: FetchedPartition, offset: int) -> bool:
         """True if an answer has exactly the visible records from `offset` to its last batch, and ends before the first
         open transaction."""
         if read.error is not Error.NONE:
@@ -90,12 +90,12 @@ class KnownRecords:
         read = self.read(0, version)
         bound = self.first_open
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
-        return self.shown_by(read, 0) and delivered_records(read, 0) == owed, read
+        return self.matches(read, 0) and delivered_records(read, 0) == owed, read
 
-    def from_any_offset(self, row: str, case: str, *, most: int = ALL) -> Claims:
+    def observe_each_offset(self, row: str, case: str, *, most: int = ALL) -> Claims:
         """Fetch from each offset below the last stable offset, and observe whether all visible records from it on
         come."""
         bound = self.first_open
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)
-            yield held_if(bool(read.batches) and self.shown_by(read, offset), read, row=row, case=case)
+            yield held_if(bool(read.batches) and self.matches(read, offset), read, row=row, case=case)

@@ -29,13 +29,13 @@ def is_fenced(answer: InitProducerIdAnswer) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (error, -1, -1)
 
 
-def is_bumped(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
+def premise_of_bump(answer: InitProducerIdAnswer, producer: StageProducer) -> PremiseClaim:
     """Return the premise that InitProducerId gave the producer, without an open transaction, its next epoch."""
     met = gives_id(answer, producer.producer_id, producer.epoch + 1)
     return premise(met, f"bumped to {producer.epoch + 1}", promised=("KIP360-INIT-03", "untouched"))
 
 
-def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
+def premise_of_description(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
     """Return the premise that the coordinator's description matches its acknowledged requests. A transaction with a
     short timeout may end at any time, any transaction while the host sleeps."""
     lasts = producer.timeout_ms / 1000
@@ -45,20 +45,20 @@ def described_as(met: bool, what: str, producer: StageProducer) -> PremiseClaim:
     return premise(awake, what, promised=("KIP360-TXN-06", producer.dialect.name))
 
 
-def open_at(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
+def premise_of_open_transaction(shown: DescribedTransaction, producer: StageProducer) -> PremiseClaim:
     """Return the premise that the coordinator describes an open transaction at the producer's epoch."""
-    return described_as(
+    return premise_of_description(
         (shown.state, shown.producer_epoch) == ("Ongoing", producer.epoch), "an open transaction", producer
     )
 
 
-def at_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
+def premise_of_epoch(known: ProducerState | None, epoch: int) -> PremiseClaim:
     """Return the premise that DescribeProducers has the producer at the epoch at which it wrote."""
     met = known is not None and known.producer_epoch == epoch
     return premise(met, f"the partition holds epoch {epoch}", promised=("KIP360-TXN-07", "legacy"))
 
 
-def appended_once(end: int, written: int) -> PremiseClaim:
+def premise_of_log_length(end: int, written: int) -> PremiseClaim:
     """Return the premise that the log, written only by this producer, has exactly as many records as it wrote."""
     row = "KIP360-INV-02" if end < written else "KIP360-INV-01"
     return premise(end == written, "every batch was appended once", promised=(row, "idempotent"))
@@ -68,7 +68,7 @@ BUMPS = 4
 """The modulus of a drawn epoch for a transactional producer, since each bump takes a request."""
 
 
-def kind_and(case: str) -> tuple[str, str]:
+def split_kind(case: str) -> tuple[str, str]:
     """Return the kind of producer in a case id, and the rest of the id; an idempotent producer has no prefix."""
     kind, _, rest = case.partition("-")
     return (kind, rest) if kind in DIALECTS else ("idempotent", case)
@@ -91,7 +91,7 @@ def join_transaction(producer: StageProducer, log: Log) -> None:
         producer.require(producer.add(log), "producer")
 
 
-def at_the_next_epoch(producer: StageProducer, log: Log) -> None:
+def move_to_next_epoch(producer: StageProducer, log: Log) -> None:
     """Move a producer to its next epoch, a transactional one into its next transaction."""
     if not producer.transactional_id:
         producer.continue_at(producer.producer_id, producer.epoch + 1)
@@ -124,7 +124,7 @@ def ends_at(answer: EndTxnAnswer, producer_id: int, epoch: int) -> bool:
     return (answer.error, answer.producer_id, answer.producer_epoch) == (Error.NONE, producer_id, epoch)
 
 
-def is_rolled_back(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> Claim:
+def observe_rollback(producer: StageProducer, log: Log, aborted: DescribedTransaction, case: str = "") -> Claim:
     """Observe whether the producer's timed-out transaction was aborted on the partition, and its epoch fenced."""
     at_the_coordinator = (aborted.state, aborted.producer_epoch) == ("CompleteAbort", producer.epoch + 1)
     marker, before = log.last_marker(), log.end()

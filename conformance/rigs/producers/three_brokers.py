@@ -132,7 +132,7 @@ class ThreeBrokers:
         index = Coordinator(self.bench, producer.transactional_id, CoordinatorType.TRANSACTION).index()
         return Partition(self.bench, PartitionData(self._transactions, index))
 
-    def brokers_beside(self, producer: CheckProducer) -> tuple[str, str]:
+    def successor_and_outsider(self, producer: CheckProducer) -> tuple[str, str]:
         """Return the next broker to coordinate a transactional id, and the one without a replica of its log."""
         state = self.state_partition(producer).await_agreement()
         [heir] = [self.bench.name_of(id) for id in state.replicas if id != state.leader]
@@ -155,9 +155,11 @@ class ThreeBrokers:
         with self.without_broker(old, how):
             alive = self.others(old)
             yield self.bench.eventually(
-                lambda: led_besides(partition, self.bench.id_of(old), alive), f"another leader of {partition}", START_TIMEOUT,
+                lambda: state_led_by_another(partition, self.bench.id_of(old), alive),
+                f"another leader of {partition}",
+                START_TIMEOUT,
                 due="leader",
-            )  # fmt: skip
+            )
         partition.wait_until_whole()
 
     @contextmanager
@@ -171,7 +173,7 @@ class ThreeBrokers:
             (processes.resume if how == "freeze" else processes.start)(name)
 
     @contextmanager
-    def lost_while_prepared(
+    def lose_coordinator_of_prepared(
         self, producer: CheckProducer, leader: str, how: How, *, committed: bool
     ) -> Iterator[tuple[EndTxnAnswer, DescribedTransaction]]:
         """Freeze this leader so that its markers stay pending, send EndTxn, and let another broker coordinate within
@@ -189,7 +191,7 @@ class ThreeBrokers:
             self.await_takeover(producer, coordinator)
             yield ended, prepared
 
-    def leads(self, partition: Partition, name: str, seen_by: str) -> None:
+    def await_leader(self, partition: Partition, name: str, seen_by: str) -> None:
         """Wait until this broker serves as leader and the broker `seen_by` names it."""
         id, node = self.bench.id_of(name), self.bench.node(name)
 
@@ -199,7 +201,7 @@ class ThreeBrokers:
 
         self.bench.eventually(is_led, f"{name} leading {partition}", START_TIMEOUT, due="leader")
 
-    def leaderless(self, partition: Partition, seen_by: str) -> None:
+    def await_no_leader(self, partition: Partition, seen_by: str) -> None:
         """Wait until the broker `seen_by` shows no leader for the partition."""
 
         def has_no_leader() -> bool:
@@ -239,7 +241,7 @@ class ThreeBrokers:
         open_from = known.current_txn_start_offset if known else -1
         return TransactionOutcome(marker, open_from, stable.offset, log_end(partition, leader), (fetched, stable))
 
-    def completes(
+    def await_marker(
         self, partition: Partition, producer: CheckProducer, wanted: ControlType
     ) -> tuple[Settled, TransactionOutcome]:
         """Wait for the transaction's marker on the partition. Returns whether it came in time with nothing left open,
@@ -259,7 +261,7 @@ def log_end(partition: Partition, node: NodeClient) -> int:
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGING_CONSUMER).offset
 
 
-def led_besides(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
+def state_led_by_another(partition: Partition, old: int, alive: Sequence[str]) -> PartitionMetadata | None:
     """Return the state on which these brokers agree, once a broker other than `old` leads."""
     states = [partition.state_known_to(name) for name in alive]
     first = states[0]

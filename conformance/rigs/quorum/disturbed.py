@@ -165,7 +165,7 @@ SETTLED = ("KIP595-LIVE-02", "KIP595-LIVE-03", "KIP595-LIVE-05")
 def settles(disturbed: DisturbedQuorum) -> Claims:
     """Check what a healed quorum owes: all controllers agree, a write succeeds, all logs catch up, and the epoch stays.
 
-    It comes to rest, and reads what judges need.
+    Afterwards the quorum is at rest, and what judges need has been read.
     """
     yield all_run(disturbed)
     wait, led = disturbed.bench.wait, list[LeaderAndEpoch]()
@@ -253,8 +253,8 @@ def brokers_agree(disturbed: DisturbedQuorum) -> None:
 
 
 def held_at_rest(disturbed: DisturbedQuorum, held: bool) -> bool | Settled:
-    """Return whether something held of what brokers showed at rest. It is not known that it did not hold if they showed different
-    topics, and the kit was too late to see them agree."""
+    """Return the result of a condition on what brokers showed at rest. A failure is undecided if they showed different topics and
+    the kit woke too late to see them agree."""
     return held if disturbed.same.outcome else held or disturbed.same
 
 

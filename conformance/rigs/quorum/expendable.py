@@ -1,5 +1,5 @@
-"""A frozen voter that is given up: it gets what it cannot go on from, or starts with what it must refuse, and is then created
-again on an empty disk."""
+"""A frozen voter that a check gives up: it is sent a fatal request, or started with something that it must refuse, and then
+replaced by a new voter with an empty disk."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -83,8 +83,8 @@ class Expendable(Frozen):
         return record_only(case=case, detail=f"{self.name} {variant}{code}", variant=variant)
 
     def try_start(self, settings: Settings = UNCHANGED) -> Settled:
-        """Start the voter that is down, on its disk and with these settings beside its own. Return whether it refused, by
-        ending itself, or answers: either in the time that a start may take."""
+        """Start the stopped voter on its disk, with these settings in addition to its own. Return whether, in the time that a
+        start may take, it either answers or refuses by ending itself."""
         self.bench.processes.try_start(self.name, settings)
         return self.starts_or_ends()
 
@@ -113,4 +113,4 @@ def prepare_bare(bench: Bench) -> FrozenData:
 EXPENDABLE = Rig(EXPENDABLE_VOTER, prepare_expendable, Expendable)
 """A voter with a log, created again after each example in which it was given up."""
 BARE = Rig(EXPENDABLE_VOTER, prepare_bare, Expendable)
-"""The same without a log of the kit, for what is about its start."""
+"""The same without the kit's log, for checks of its start."""

@@ -11,7 +11,7 @@ from conformance.core.waiting import Settled
 from conformance.judging.facts.gauges import APPLIED, RAFT, number_of
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
-from conformance.rigs.quorum.successors import await_leader_besides, leader_besides
+from conformance.rigs.quorum.successors import await_other_leader, other_leader
 from fixtures.wire import ConnectionClosed, Unanswered
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -36,7 +36,8 @@ class Lab(Quorum):
         [self.broker] = bench.brokers
 
     def agreed_leader(self) -> LeaderAndEpoch:
-        """Return the same once all controllers answer again: the connection to a former process of one is closed."""
+        """Return the leader and epoch on which all controllers agree, once all of them answer: the first request to a
+        restarted one fails on the connection to its former process."""
         ids = {self.bench.id_of(name) for name in self.controllers}
 
         def leader_if_agreed() -> LeaderAndEpoch | None:
@@ -53,7 +54,7 @@ class Lab(Quorum):
         """Return the node's metrics of the quorum."""
         return self.bench.metric(name, RAFT) or {}
 
-    def look(self, *gone: str) -> dict[str, dict[str, Any]]:
+    def read_metrics(self, *gone: str) -> dict[str, dict[str, Any]]:
         """Read the metrics of the quorum of all nodes but those that are gone, and what the broker has applied."""
         if self.broker not in gone:
             self.applied_offset()
@@ -65,7 +66,7 @@ class Lab(Quorum):
 
     # --- before the leader goes
 
-    def caught_up(self) -> tuple[Settled, QuorumAnswer]:
+    def await_caught_up(self) -> tuple[Settled, QuorumAnswer]:
         """Wait until all voters have the leader's whole log. Return the end of the wait, and the leader's last answer."""
         found = [self.describe_by_leader()]
 
@@ -88,30 +89,32 @@ class Lab(Quorum):
             self.bench.processes.stop(leader, role="active controller")
             self.bench.processes.start(leader)
 
-    def successor(self, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
+    def await_successor(self, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
         """Wait until another controller leads with a known high watermark; return the end of the wait, and its description."""
-        return await_leader_besides(self.bench, gone, within)
+        return await_other_leader(self.bench, gone, within)
 
-    def successor_in_metrics(self, gone: list[str], within: float) -> tuple[Settled, list[dict[str, dict[str, Any]]]]:
+    def await_successor_in_metrics(
+        self, gone: list[str], within: float
+    ) -> tuple[Settled, list[dict[str, dict[str, Any]]]]:
         """Wait until another controller leads. Return the end of the wait, and the metrics of the other nodes meanwhile."""
         looks = list[dict[str, dict[str, Any]]]()
 
         def leads() -> bool:
-            looks.append(self.look(*gone))
-            return leader_besides(self.bench, gone[0]) is not None
+            looks.append(self.read_metrics(*gone))
+            return other_leader(self.bench, gone[0]) is not None
 
         return self.bench.wait.comes_true(leads, f"a successor of {gone[0]}", within), looks
 
-    def writes(self, gone: str, within: float) -> Settled:
+    def await_write(self, gone: str, within: float) -> Settled:
         """Wait until one of the other controllers acknowledges the creation of a topic."""
         others = [name for name in self.controllers if name != gone]
 
         def is_acknowledged() -> bool:
-            return any(self.bench.answers(others, self._creates).values())
+            return any(self.bench.answers(others, self._try_to_create).values())
 
         return self.bench.wait.comes_true(is_acknowledged, "an acknowledged creation of a topic", within)
 
-    def _creates(self, name: str) -> bool:
+    def _try_to_create(self, name: str) -> bool:
         topic = NewTopic(self.bench.fresh_name("lab"), num_partitions=1, replication_factor=1)
         client = self.client(name, purpose="write")
         try:

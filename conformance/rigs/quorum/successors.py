@@ -10,7 +10,7 @@ ELECTS_WITHIN = 30.0
 """The row's bound in seconds, for topologies with the default timeouts."""
 
 
-def leader_besides(bench: Bench, gone: str) -> QuorumAnswer | None:
+def other_leader(bench: Bench, gone: str) -> QuorumAnswer | None:
     """Return another controller's description of the quorum that it leads, with a known high watermark; None if there is
     none."""
     others = [name for name in bench.controllers if name != gone]
@@ -19,20 +19,20 @@ def leader_besides(bench: Bench, gone: str) -> QuorumAnswer | None:
     return next(leads, None)
 
 
-def await_leader_besides(bench: Bench, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
+def await_other_leader(bench: Bench, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
     """Wait until another controller leads with a known high watermark; return the end of the wait, and its description."""
     found = list[QuorumAnswer]()
 
     def leads() -> bool:
-        answer = leader_besides(bench, gone)
+        answer = other_leader(bench, gone)
         found.extend([answer] if answer is not None else [])
         return bool(found)
 
-    settled = bench.wait.comes_true(leads, _leader_besides_in_words(gone), within)
+    settled = bench.wait.comes_true(leads, _other_leader_text(gone), within)
     return settled, (found[-1] if found else None)
 
 
-def _leader_besides_in_words(gone: str) -> str:
+def _other_leader_text(gone: str) -> str:
     return f"a successor of {gone} with a high watermark" if gone else "a leader with a high watermark"
 
 
@@ -41,8 +41,8 @@ def successor_leads(
 ) -> Claims:
     """Check that another controller leads with a known high watermark in time; end the example if none does. `gone` is empty if
     any controller may lead."""
-    what = _leader_besides_in_words(gone)
-    in_time, found = await_leader_besides(bench, gone, within)
+    what = _other_leader_text(gone)
+    in_time, found = await_other_leader(bench, gone, within)
     shown = [found] if found is not None else []
     yield held_if(in_time, *shown, row=row, case=case, detail="" if found else f"not {what}")
     yield premise(in_time, what)

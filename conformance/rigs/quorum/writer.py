@@ -51,7 +51,7 @@ class MetadataWriter:
     def create(self, node: str) -> Write:
         """Ask the node to create a topic: a controller, which acts itself, or a broker, which forwards the request."""
         name, began = self.bench.fresh_name("written"), self.bench.now().seconds
-        answer, sent = self._created(node, name)
+        answer, sent = self._try_to_create(node, name)
         seconds = self.bench.now().seconds - began
         outcome: Outcome = "unknown"
         if answer is not None and answer.error not in OPEN:
@@ -62,7 +62,7 @@ class MetadataWriter:
         self.written.append(Write(name, node, outcome, seconds, id, answer))
         return self.written[-1]
 
-    def _created(self, node: str, name: str) -> tuple[CreatedTopic | None, bool]:
+    def _try_to_create(self, node: str, name: str) -> tuple[CreatedTopic | None, bool]:
         """Return the answer, None if there is none, and False if the request was certainly never sent."""
         topic = NewTopic(name, num_partitions=1, replication_factor=1)
         try:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from conformance.core.machines import MACHINES
 from conformance.judging.narration import Narration, step_in_words
 from conformance.running.evidence.violation import ViolationHistory
+from history.steps import TakenStep
 from history.subjects import Subject
-from history.taken import Taken
 
 MAX_LINES = 40
 """The maximum number of lines of a block: of one step, or of the whole history if there are no steps."""
@@ -37,7 +37,7 @@ def _story_lines(read: ViolationHistory) -> Iterator[str]:
         yield from ("**At rest**", "", *_event_block(narration.lines(read.rest)))
 
 
-def _step_lines(read: ViolationHistory, step: Taken, leaders: Mapping[Subject, str]) -> list[str]:
+def _step_lines(read: ViolationHistory, step: TakenStep, leaders: Mapping[Subject, str]) -> list[str]:
     leads = [f"{one}: {leaders[one]}" for one in read.about if one in leaders]
     now = f" ({'; '.join(leads)})" if leads else ""
     explained = step_descriptions(read.history.example.check).get(step.kind, "")

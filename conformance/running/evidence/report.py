@@ -10,7 +10,7 @@ from conformance.judging.excerpt import excerpt
 from conformance.judging.narration import EventLine, step_in_words
 from conformance.running.evidence.disk_words import DISK_LINES, disk_lines_about
 from conformance.running.evidence.violation import ViolationHistory
-from history.taken import Taken
+from history.steps import TakenStep
 
 WIDTH = 118
 """The maximum line length. The command is never wrapped."""
@@ -105,7 +105,7 @@ def _event_lines(read: ViolationHistory, short: Short) -> list[str]:
     return [f"## {HAPPENED}", "", *_schedule_lines(read.steps, short), *wrap_text(note), "", *block, ""]
 
 
-def _schedule_lines(steps: Sequence[Taken], short: Short) -> list[str]:
+def _schedule_lines(steps: Sequence[TakenStep], short: Short) -> list[str]:
     """Return the steps of a short schedule; a long one is only in course.md."""
     if not 0 < len(steps) <= MAX_STEPS:
         return []

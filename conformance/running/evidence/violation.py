@@ -6,8 +6,8 @@ from conformance.judging.narration import leaders_before, main_subjects
 from history.events import History, Note
 from history.observations import Observation
 from history.shards import Column
+from history.steps import REST_NOTE, TakenStep, steps_taken
 from history.subjects import Subject, subjects
-from history.taken import REST_NOTE, Taken, steps_taken
 
 
 class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class ViolationHistory(msgspec.Struct, frozen=True, kw_only=True):
     column: Column
     history: History
     observation: Observation
-    steps: tuple[Taken, ...]
+    steps: tuple[TakenStep, ...]
     subjects: frozenset[Subject]
     about: tuple[Subject, ...]
     leaders: tuple[dict[Subject, str], ...]

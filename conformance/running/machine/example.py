@@ -22,7 +22,7 @@ from fixtures.waiting import OutOfTime, deadline, ran_out_of_time
 from history.events import End, History
 from history.observations import Observation
 from history.shards import ExcuseCount
-from history.taken import REST_NOTE, STEP_NOTE, note_of
+from history.steps import REST_NOTE, STEP_NOTE, note_of
 from protocol.errors import KitError
 from strategies.steps import Step
 

@@ -18,7 +18,7 @@ from conformance.running.machine.example import Ending, FinishedExample, Schedul
 from conformance.running.machine.shrink import CutShort, Reproduction, Shrinker
 from conformance.running.violations import Breach, breach_of
 from history.observations import Observation
-from history.taken import about, steps_taken, steps_with, sweep_at_rest
+from history.steps import steps_about, steps_taken, steps_with, sweep_at_rest
 from strategies.steps import Heal, Step, Sweep
 
 REPLAYS = 5
@@ -183,7 +183,7 @@ def _hinted_steps(played: FinishedExample, observation: Observation) -> list[set
     """Return sets of steps to try: those that show the violation; these with the faults on their subjects; these with all steps
     there that are no reads; the latest steps on the subjects; and all steps on them."""
     steps = steps_taken(played.history)
-    shown, near = steps_with(steps, observation.events), about(played.history, steps, observation.events)
+    shown, near = steps_with(steps, observation.events), steps_about(played.history, steps, observation.events)
     faults = {step.number for step in steps if played.steps[step.number].disturbs}
     reads = {step.number for step in steps if played.steps[step.number].reads}
     return [shown, shown | (near & faults), shown | (near - reads), *latest_steps(near | shown, shown), near | shown]

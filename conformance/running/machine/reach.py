@@ -20,7 +20,7 @@ from conformance.core.machines import AnyMachine, all_machines
 from conformance.running.machine.example import FinishedExample
 from history.events import Answer, Call, Fault, History
 from history.shards import ExcuseCount
-from history.taken import steps_taken
+from history.steps import steps_taken
 from protocol.codes import Error
 from strategies.episodes import Meeting, Offer, Steering, steer
 from strategies.meetings import count_meetings

@@ -8,7 +8,7 @@ from conformance.machines.log.executor import LogExecutor
 from conformance.machines.log.machine import LOG_MACHINE
 from conformance.running.check_run import steps_of
 from conformance.running.machine.example import FinishedExample
-from history.taken import STEP_NOTE, note_of, steps_taken
+from history.steps import STEP_NOTE, note_of, steps_taken
 from strategies.log import Produce, RevisitPosition
 from tests.miniature.bench import mini_bench
 from tests.miniature.core.cluster import MiniCluster

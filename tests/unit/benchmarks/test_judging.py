@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.histories import history
-from benchmarks.judging import made_up_histories, measure, stored_histories, table
+from benchmarks.judging import generated_histories, measure, stored_histories, table
 from conformance.cli.app import main
 from conformance.judging.judge import judge_all
 from conformance.judging.judges import JUDGES
@@ -26,7 +26,7 @@ def test_made_up_histories_are_honest_and_give_most_judges_something_to_judge() 
 
 
 def test_they_have_as_many_events_as_asked_for() -> None:
-    events = [len(one.events) for one in made_up_histories(10_000, 2_000)]
+    events = [len(one.events) for one in generated_histories(10_000, 2_000)]
     assert len(events) == 5
     assert all(2_000 <= count < 2_400 for count in events)
 

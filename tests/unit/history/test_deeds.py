@@ -9,8 +9,8 @@ import msgspec
 from history.deeds import deeds_behind, deeds_of
 from history.events import AnyEvent, Call, Example, Fault, History, Note, Phase
 from history.observations import Observation
+from history.steps import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, note_of
 from history.subjects import Kind
-from history.taken import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, note_of
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="delete-topic"):

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Premise
+from history.steps import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of, steps_about, steps_taken, sweep_at_rest
 from history.subjects import QUORUM, Kind, Subject, names_of_kind, subjects, subjects_of
-from history.taken import REST_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, about, note_of, steps_taken, sweep_at_rest
 from protocol.operations import OPERATIONS
 
 EXAMPLE = Example(example="e", check="c", column="4.3.1")
@@ -201,8 +201,8 @@ def test_steps_on_a_producer_are_found_by_the_producer_id_that_their_events_name
         asked = call(n + 1, topic="a", partition=0, records={"producer_id": id, "records": []})
         events += [note, asked, answer(n + 2, n + 1, error_code=0)]
     recorded = history(*events)
-    assert about(recorded, steps_taken(recorded), [5]) == {1, 2, 3}
-    assert about(recorded, steps_taken(recorded), [2]) == {0, 2}
+    assert steps_about(recorded, steps_taken(recorded), [5]) == {1, 2, 3}
+    assert steps_about(recorded, steps_taken(recorded), [2]) == {0, 2}
 
 
 def test_a_sweep_at_rest_is_told_from_one_that_is_a_step() -> None:
@@ -237,4 +237,4 @@ def test_administration_of_a_topic_is_about_its_partitions() -> None:
         n = len(events)
         events += [Note(n=n, t=0.0, text=STEP_NOTE, data=note_of(step)), call(n + 1, **fields), answer(n + 2, n + 1)]
     recorded = history(*events)
-    assert about(recorded, steps_taken(recorded), [8]) == {0, 2}
+    assert steps_about(recorded, steps_taken(recorded), [8]) == {0, 2}

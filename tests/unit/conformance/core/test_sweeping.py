@@ -27,7 +27,7 @@ from fixtures.wire.calls import Reply
 from fixtures.wire.errors import NotOffered
 from fixtures.wire.schemas import SchemaError, Schemas
 from history.events import Call, Note
-from history.taken import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of
+from history.steps import LEFT_OUT_NOTE, STEP_NOTE, SWEEP_NOTE, SWEPT_NOTE, note_of
 from protocol.messages import Versions
 from protocol.records import batch
 from strategies.log import Produce

@@ -26,7 +26,7 @@ class Leader(Crashing):
         self.epochs = epochs
         self.held = entries
 
-    def led_by(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
+    def await_leadership(self, id: int, *, above: int = -1, isr: set[int] | None = None) -> PartitionMetadata:
         return state(self.epochs.pop(0) if len(self.epochs) > 1 else self.epochs[0])
 
     def entries(self, id: int, until: Callable[[tuple[Boundary, ...]], bool]) -> tuple[Boundary, ...]:

@@ -74,7 +74,7 @@ def test_aborted_records_are_skipped_up_to_their_marker() -> None:
 def test_an_honest_answer_shows_what_is_visible_from_any_offset(offset: int) -> None:
     """A broker lists the aborted transactions that reach into the answer."""
     later = [one for one in LOG if one.last_offset >= offset]
-    assert known().shown_by(read(*later, aborted=ABORTED if offset <= 4 else ()), offset)
+    assert known().matches(read(*later, aborted=ABORTED if offset <= 4 else ()), offset)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_an_honest_answer_shows_what_is_visible_from_any_offset(offset: int) -> 
     ids=["not-listed", "committed-listed", "marker-of-a-commit", "batch-missing", "other-value", "refused"],
 )
 def test_a_broken_answer_does_not(broken: FetchedPartition) -> None:
-    assert not known().shown_by(broken, 0)
+    assert not known().matches(broken, 0)

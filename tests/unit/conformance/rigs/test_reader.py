@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.rigs.log.partition import Partition
-from conformance.rigs.log.reader import By, Reader, common_prefix, delivered_of
+from conformance.rigs.log.reader import Detection, Reader, common_prefix, delivered_of
 from history.readings import Position
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -116,7 +116,7 @@ SECOND = (FIRST[0], stamped(1, 3, "p", "q", "r", "s", "t", "u"))
 """The log of the second leader, refilled past them."""
 
 
-def reader_at_the_tail(by: By, *more: FakeLeader) -> tuple[Reader, FakePartition]:
+def reader_at_the_tail(by: Detection, *more: FakeLeader) -> tuple[Reader, FakePartition]:
     partition = FakePartition(FakeLeader(0, *FIRST))
     reader = Reader(cast(Partition, partition), "reader-1", by)
     assert reader.poll()
@@ -134,7 +134,7 @@ def follow(reader: Reader, partition: FakePartition, leader: FakeLeader) -> int:
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_a_reader_goes_back_to_the_longest_common_prefix_and_misses_nothing(by: By) -> None:
+def test_a_reader_goes_back_to_the_longest_common_prefix_and_misses_nothing(by: Detection) -> None:
     reader, partition = reader_at_the_tail(by)
     shared = follow(reader, partition, FakeLeader(1, *SECOND))
     assert [(rewind.before, rewind.after) for rewind in reader.rewinds] == [(Position(7, 0), Position(3, 0))]
@@ -144,14 +144,14 @@ def test_a_reader_goes_back_to_the_longest_common_prefix_and_misses_nothing(by: 
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_before_the_refill_it_goes_back_just_as_far(by: By) -> None:
+def test_before_the_refill_it_goes_back_just_as_far(by: Detection) -> None:
     reader, partition = reader_at_the_tail(by)
     follow(reader, partition, FakeLeader(1, FIRST[0]))
     assert reader.position == Position(3, 0)
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_an_older_epoch_that_went_on_elsewhere_does_not_take_it_past_the_prefix(by: By) -> None:
+def test_an_older_epoch_that_went_on_elsewhere_does_not_take_it_past_the_prefix(by: Detection) -> None:
     """The first leader is back with its old tail: of epoch 1 it knows nothing, and its epoch 0 ends after the reader's."""
     reader, partition = reader_at_the_tail(by)
     follow(reader, partition, FakeLeader(1, *SECOND))
@@ -163,7 +163,7 @@ def test_an_older_epoch_that_went_on_elsewhere_does_not_take_it_past_the_prefix(
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_it_asks_again_until_the_logs_agree(by: By) -> None:
+def test_it_asks_again_until_the_logs_agree(by: Detection) -> None:
     reader, partition = reader_at_the_tail(by)
     reader_log = (*FIRST, stamped(2, 7, "x"))
     follow(reader, partition, FakeLeader(2, *reader_log))
@@ -211,7 +211,7 @@ def test_without_its_diverging_epoch_the_reader_skips_what_survived() -> None:
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_an_end_offset_shifted_upwards_leaves_a_record_of_the_other_history(by: By) -> None:
+def test_an_end_offset_shifted_upwards_leaves_a_record_of_the_other_history(by: Detection) -> None:
     reader, partition = reader_at_the_tail(by)
     shifted = FakeLeader(1, *SECOND, lie=lambda end: EpochAndOffset(end.epoch, end.end_offset + 1))
     assert follow(reader, partition, shifted) == 3
@@ -220,7 +220,7 @@ def test_an_end_offset_shifted_upwards_leaves_a_record_of_the_other_history(by: 
 
 
 @pytest.mark.parametrize("by", ["lookup", "fetch"])
-def test_an_end_offset_shifted_downwards_takes_it_further_back_than_it_must(by: By) -> None:
+def test_an_end_offset_shifted_downwards_takes_it_further_back_than_it_must(by: Detection) -> None:
     reader, partition = reader_at_the_tail(by)
     shifted = FakeLeader(1, *SECOND, lie=lambda end: EpochAndOffset(end.epoch, end.end_offset - 1))
     assert follow(reader, partition, shifted) == 3

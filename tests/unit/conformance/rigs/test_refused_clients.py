@@ -17,7 +17,7 @@ from conformance.judging.due import PROMISES, hindrance
 from conformance.rigs.groups.group import Group, GroupData
 from conformance.rigs.groups.group_log import GroupLog
 from conformance.rigs.producers.combined_node import LoadedBroker, Stage
-from conformance.rigs.producers.sequences import is_bumped, open_at
+from conformance.rigs.producers.sequences import premise_of_bump, premise_of_open_transaction
 from fixtures.tape import LiveTape
 from fixtures.wire import Tap
 from fixtures.wire.calls import Reply
@@ -152,7 +152,7 @@ def test_a_short_time_out_that_may_have_passed_is_up_to_the_kit(tmp_path: Path) 
 def repeats_a_bump(stage: Stage) -> Claims:
     """The answer to a bump, on which a check depends."""
     producer = stage.transactional()
-    yield is_bumped(producer.init(producer.producer_id, producer.epoch), producer)
+    yield premise_of_bump(producer.init(producer.producer_id, producer.epoch), producer)
     yield held_if(True)
 
 
@@ -167,7 +167,7 @@ def test_a_bump_by_more_than_one_is_more_than_a_lost_premise(
 def is_described(stage: Stage) -> Claims:
     """A transaction that the coordinator has acknowledged."""
     producer = stage.transactional()
-    yield open_at(producer.describe(), producer)
+    yield premise_of_open_transaction(producer.describe(), producer)
     yield held_if(True)
 
 

@@ -17,8 +17,8 @@ from conformance.running.evidence.violation import violation_history
 from fixtures.errors import EngineTrouble
 from history.events import End, History, Note
 from history.observations import Observation
+from history.steps import STEP_NOTE, steps_taken
 from history.subjects import Subject
-from history.taken import STEP_NOTE, steps_taken
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, DISKS, PARTITION, FakeCluster, FakeTranscript, standing_of

@@ -22,7 +22,7 @@ from fixtures.tape import LiveTape
 from fixtures.waiting import OutOfTime
 from history.events import History, Note
 from history.observations import Observation
-from history.taken import REST_NOTE, STEP_NOTE, steps_taken
+from history.steps import REST_NOTE, STEP_NOTE, steps_taken
 from protocol.errors import KitError
 from strategies.steps import Step
 from tests.miniature.machine import ExampleOnMiniature

@@ -21,7 +21,7 @@ from conformance.running.violations import Breach, breach_of, first_of_each_brea
 from history.events import End, Example, History, Note
 from history.observations import Observation
 from history.schema import decode
-from history.taken import REST_NOTE, SWEEP_NOTE, SWEPT_NOTE
+from history.steps import REST_NOTE, SWEEP_NOTE, SWEPT_NOTE
 from history.violation import VIOLATION, FiledViolation
 from strategies.log import Produce, Read
 from strategies.steps import Step, Sweep

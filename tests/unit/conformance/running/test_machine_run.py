@@ -35,8 +35,8 @@ from history.shards import (
     Shard,
     read_shard,
 )
+from history.steps import REST_NOTE, steps_about, steps_taken, steps_with
 from history.store import read_histories
-from history.taken import REST_NOTE, about, steps_taken, steps_with
 from protocol.errors import KitError
 from tests.support.fake_lab import COLUMN, FakeLab, FakeWatch, JudgedMachine, Play, of
 from tests.support.talking_machine import (
@@ -506,6 +506,6 @@ def test_steps_are_found_by_what_they_show_and_what_they_are_about(play: Play) -
     history, schedule = histories[0], steps_taken(histories[0])
     [b] = [e.n for e in history.events if isinstance(e, Answer) and e.value == {"word": "b"}]
     assert steps_with(schedule, [b]) == {1}
-    assert about(history, schedule, [b]) == {1, 2}
+    assert steps_about(history, schedule, [b]) == {1, 2}
     [a] = [e.n for e in history.events if isinstance(e, Call) and e.request["word"] == "a"]
-    assert about(history, schedule, [a]) == {0, 2, 3}
+    assert steps_about(history, schedule, [a]) == {0, 2, 3}

@@ -15,8 +15,8 @@ from conformance.running.evidence.report import WIDTH, insert_replays, report_te
 from conformance.running.evidence.violation import violation_history
 from history.events import Answer, History, Note
 from history.observations import Observation
+from history.steps import STEP_NOTE
 from history.subjects import Subject
-from history.taken import STEP_NOTE
 from protocol.codes import Error
 from tests.support.histories import LogHistory, stamped
 from tests.support.sample_evidence import COLUMN, PARTITION

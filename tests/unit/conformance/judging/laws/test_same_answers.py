@@ -19,7 +19,7 @@ from conformance.judging.laws.same_answers import (
 )
 from conformance.judging.laws.sweeps import SWEPT
 from history.events import Answer, Call
-from history.taken import SWEEP_NOTE, SWEPT_NOTE
+from history.steps import SWEEP_NOTE, SWEPT_NOTE
 from tests.support.sweeps import (
     FOLLOWS,
     HIGHEST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.rigs.producers.sequences import appended_once, at_epoch, ends_at, gives_id, is_fenced
+from conformance.rigs.producers.sequences import ends_at, gives_id, is_fenced, premise_of_epoch, premise_of_log_length
 from protocol.codes import Error
 from protocol.transactions import EndTxnAnswer, InitProducerIdAnswer, ProducerState
 
@@ -52,14 +52,14 @@ def test_a_transaction_ends_at_the_id_and_epoch_of_the_next(error: Error, id: in
     [(ProducerState(producer_id=7, producer_epoch=1), True), (ProducerState(producer_id=7, producer_epoch=0), False)],
 )
 def test_a_partition_has_to_hold_the_epoch_that_a_producer_wrote_at(known: ProducerState, met: bool) -> None:
-    assert at_epoch(known, 1).met is met
-    assert not at_epoch(None, 1).met
+    assert premise_of_epoch(known, 1).met is met
+    assert not premise_of_epoch(None, 1).met
 
 
 @pytest.mark.parametrize(
     ("end", "met", "row"), [(3, True, "KIP360-INV-01"), (4, False, "KIP360-INV-01"), (2, False, "KIP360-INV-02")]
 )
 def test_a_log_with_too_much_breaks_another_row_than_one_with_too_little(end: int, met: bool, row: str) -> None:
-    claim = appended_once(end, written=3)
+    claim = premise_of_log_length(end, written=3)
     assert claim.met is met
     assert [promise.row for promise in claim.promises] == [row]

@@ -10,7 +10,7 @@ import pytest
 from conformance.core.bench import Bench
 from conformance.core.checks import ObservationClaim
 from conformance.core.waiting import Settled
-from conformance.rigs.quorum.successors import leader_besides, successor_leads
+from conformance.rigs.quorum.successors import other_leader, successor_leads
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer
 from tests.support.disturbed_quorum import FakeDisturbed, as_disturbed
@@ -46,7 +46,7 @@ FOLLOWS = described(Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def besides(**answers: QuorumAnswer | None) -> QuorumAnswer | None:
-    return leader_besides(cast(Bench, Controllers(**answers)), "a")
+    return other_leader(cast(Bench, Controllers(**answers)), "a")
 
 
 def test_only_a_leader_with_a_high_watermark_counts() -> None:

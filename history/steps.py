@@ -20,8 +20,8 @@ SWEEP_NOTE, SWEPT_NOTE = "sweep", "swept"
 """The notes before and after a sweep's requests; the first one's data has the sweep's turn."""
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """A step that was taken. Its events are those from `begin` up to, not including, `end`."""
+class TakenStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of an example. Its events are those from `begin` up to, not including, `end`."""
 
     number: int
     kind: str
@@ -51,12 +51,12 @@ def note_of(step: Any) -> dict[str, Any]:
     return {"kind": kind_of(step), "step": msgspec.to_builtins(step)} | ({"subject": kind} if kind is not None else {})
 
 
-def steps_taken(history: History) -> list[Taken]:
+def steps_taken(history: History) -> list[TakenStep]:
     """Return the steps in order; none in the history of a probe."""
     notes = [e for e in history.events if isinstance(e, Note) and e.text in (STEP_NOTE, REST_NOTE)]
     ends = [*(note.n for note in notes), len(history.events)][1:]
     return [
-        Taken(
+        TakenStep(
             number=number,
             kind=note.data["kind"],
             step=note.data["step"],
@@ -71,7 +71,7 @@ def steps_taken(history: History) -> list[Taken]:
     ]
 
 
-def steps_with(steps: Sequence[Taken], events: Collection[int]) -> set[int]:
+def steps_with(steps: Sequence[TakenStep], events: Collection[int]) -> set[int]:
     """Return the numbers of the steps during which these events occurred."""
     return {step.number for step in steps if any(step.begin <= n < step.end for n in events)}
 
@@ -88,15 +88,15 @@ def sweep_at_rest(history: History, events: Collection[int]) -> int | None:
     return None
 
 
-def about(history: History, steps: Sequence[Taken], events: Collection[int]) -> set[int]:
+def steps_about(history: History, steps: Sequence[TakenStep], events: Collection[int]) -> set[int]:
     """Return the numbers of steps that may concern the subjects of these events: steps on those subjects or on their
     partitions' topics, and steps without a subject."""
     found = subjects(history, events)
-    wanted = {(subject.kind, on_of(history, steps, subject)) for subject in found | topics_of(found)}
+    wanted = {(subject.kind, machine_name_of(history, steps, subject)) for subject in found | topics_of(found)}
     return {step.number for step in steps if step.on is None or (step.subject, step.on) in wanted}
 
 
-def on_of(history: History, steps: Sequence[Taken], subject: Subject) -> Any:
+def machine_name_of(history: History, steps: Sequence[TakenStep], subject: Subject) -> Any:
     """Return the machine's own name for a subject, by the steps whose events name it most; None if no events do."""
     found: Counter[Any] = Counter()
     for step in steps:
