@@ -22,13 +22,29 @@ def encode_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
 
 def assigned_in(assignment: bytes) -> dict[str, tuple[int, ...]]:
     """Return the partitions in a classic member's assignment, by topic; none if it is empty."""
-    found: dict[str, tuple[int, ...]] = {}
+    return _read_partitions(assignment, _LISTED.size, _LISTED.unpack_from(assignment)[1] if assignment else 0)
+
+
+def owned_in(metadata: bytes) -> dict[str, tuple[int, ...]] | None:
+    """Return the partitions that a classic member names as owned in its subscription, by topic; None if it has no such field."""
+    version, topics = _LISTED.unpack_from(metadata) if metadata else (0, 0)
+    if version < 1:
+        return None
     at = _LISTED.size
-    for _ in range(_LISTED.unpack_from(assignment)[1] if assignment else 0):
-        [length] = struct.unpack_from(">h", assignment, at)
-        topic, at = assignment[at + 2 : at + 2 + length].decode(), at + 2 + length
-        [count] = struct.unpack_from(">i", assignment, at)
-        found[topic], at = struct.unpack_from(f">{count}i", assignment, at + 4), at + 4 + 4 * count
+    for _ in range(topics):
+        at += 2 + struct.unpack_from(">h", metadata, at)[0]
+    at += 4 + max(0, struct.unpack_from(">i", metadata, at)[0])
+    return _read_partitions(metadata, at + 4, struct.unpack_from(">i", metadata, at)[0])
+
+
+def _read_partitions(data: bytes, at: int, topics: int) -> dict[str, tuple[int, ...]]:
+    """Return the partitions of a list of topics that begins at this place."""
+    found: dict[str, tuple[int, ...]] = {}
+    for _ in range(topics):
+        [length] = struct.unpack_from(">h", data, at)
+        topic, at = data[at + 2 : at + 2 + length].decode(), at + 2 + length
+        [count] = struct.unpack_from(">i", data, at)
+        found[topic], at = struct.unpack_from(f">{count}i", data, at + 4), at + 4 + 4 * count
     return found
 
 

@@ -1,4 +1,4 @@
-"""The registry of what judges forgive: each excuse, permission, left-out and bound is a value here.
+"""The registry of what judges forgive: each excuse, permission, left-out and bound is a value here, or in `groups.evidence`.
 
 A judge that cannot tell yields an `Excuse` with one of these in place of a finding; tests/contract/test_excuses.py has histories.
 """
@@ -590,11 +590,3 @@ INAPPLICABLE = Evidence(
     until="its end",
     kind="precondition",
 )
-
-EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(value for value in vars().values() if isinstance(value, Evidence))
-"""All values of this module, in this order."""
-
-LEFT_OUTS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "left-out")
-"""The names of left-outs, which are counted like excuses but reported separately."""
-PRECONDITIONS: frozenset[str] = frozenset(one.name for one in EVERY_EVIDENCE if one.kind == "precondition")
-"""The names of preconditions, which cover what the rows themselves exclude."""

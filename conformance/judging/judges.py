@@ -6,6 +6,8 @@ from types import ModuleType
 from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
+from conformance.judging.groups import answers as answers_to_members
+from conformance.judging.groups import owners
 from conformance.judging.judge import Judge
 from conformance.judging.laws import answers, fields, groups, same_answers
 from conformance.judging.log import (
@@ -92,6 +94,8 @@ MODULES = (
     same_answers,
     fields,
     groups,
+    owners,
+    answers_to_members,
     high_watermark,
     leaders,
     votes,

@@ -13,9 +13,9 @@ import msgspec
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import shaping
 from conformance.judging import patch_releases
-from conformance.judging.excuses import LEFT_OUTS, PRECONDITIONS
 from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
 from conformance.judging.patch_releases import PatchComparison
+from conformance.judging.registry import LEFT_OUTS, PRECONDITIONS
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, is_troubled, judge_cell
 from history.observations import KEEPS
 from history.schema import SCHEMA

@@ -15,6 +15,7 @@ from history.due import SHARE, START_TIMEOUT, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Note, Overdue, Premise
 from protocol.codes import Error
+from protocol.messages import Topic
 from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
 
 HEALED = "all faults are healed and nobody writes any more"
@@ -143,6 +144,8 @@ class Timeline:
         self.rest = -1
         self.disagreed = -1
         """The event of AT_REST where it was not met in time."""
+        self.deletions: list[tuple[int, frozenset[str]]] = []
+        """The requests to delete topics, each with its event and the names and ids of the topics."""
         self.version = 0
         self._injected: dict[str, WitnessedFault] = {}
         self.incarnations: dict[str, int] = {}
@@ -156,6 +159,8 @@ class Timeline:
 
     def feed(self, event: AnyEvent) -> None:
         match event:
+            case Call() if event.op == DeleteTopics.op:
+                self._note_deletion(event)
             case Call() if event.op in RETURNS:
                 self._note_return(event)
             case Fault():
@@ -169,6 +174,15 @@ class Timeline:
         if not request.validate_only:
             errors = {one.name: one.error for one in results}
             self.created_topics |= {one.name for one in request.topics if errors.get(one.name) in _MAY_HAVE_CREATED}
+
+    def _note_deletion(self, event: Call) -> None:
+        topics = [Topic.of(topic) for topic in msgspec.convert(event.request, DeleteTopics).topics]
+        self.deletions.append((event.n, frozenset([str(key) for topic in topics for key in (topic.name, topic.id)])))
+        self.version += 1
+
+    def may_be_deleted(self, topics: Collection[str], event: int) -> bool:
+        """True if the deletion of a topic with one of these names or ids was requested before an event."""
+        return any(asked < event and not found.isdisjoint(topics) for asked, found in self.deletions)
 
     def note_settings(self, facts: Iterable[object]) -> None:
         """Note the facts about requests that alter or describe settings of JUDGED_BY."""

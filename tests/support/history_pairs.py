@@ -8,7 +8,7 @@ from uuid import UUID
 from history.effects import Effects
 from history.readings import PartitionRegistration
 from protocol.codes import Error
-from tests.support import gauge_pairs, metadata_log_pairs, quorum_writes
+from tests.support import gauge_pairs, group_pairs, metadata_log_pairs, quorum_writes
 from tests.support.descriptions import DescriptionHistory
 from tests.support.histories import LogHistory, Producer, stamped
 from tests.support.producers import ProducerHistory, written
@@ -292,6 +292,7 @@ PAIRS: dict[str, Callable[[], Pair]] = {
     "leader_describes_itself_among_the_voters": lambda: (described_ends(8), described_ends(9)),
     "described_epochs_are_in_order": member_ahead,
     **gauge_pairs.PAIRS,
+    **group_pairs.PAIRS,
     **metadata_log_pairs.PAIRS,
     **quorum_writes.PAIRS,
 }

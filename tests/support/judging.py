@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
+from conformance.judging.excuses import Evidence
 from conformance.judging.judge import Judge, judge_all, judge_history
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
+from conformance.judging.registry import EVERY_EVIDENCE
 from history.observations import Observation
 from tests.support.histories import LogHistory
 

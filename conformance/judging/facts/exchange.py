@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, Never, Protocol, TypeAlias, TypeVar, cast, overload
+from uuid import UUID
 
 import msgspec
 
@@ -100,6 +101,8 @@ class Decoding:
         self.seen: set[Any] = set()
         self.groups: dict[str, str] = {}
         """Consumers that are members of a group."""
+        self.topic_ids: dict[str, UUID] = {}
+        """The latest known ids of topics, by name."""
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 
@@ -124,6 +127,10 @@ class Decoding:
         return Lost(
             NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME, -1 if version is None else version
         )
+
+    def topic_key(self, name: str) -> str:
+        """Return the latest known id of a topic as text, or its name if no id is known."""
+        return str(self.topic_ids.get(name, name))
 
     def exchange(self) -> tuple[int, int, str, int]:
         """Return the fields of an `Exchange`."""

@@ -26,7 +26,7 @@ from history.readings import (
     ReaderRewind,
 )
 from protocol.groups import NewOffset, OffsetCommit, OffsetCommitAnswer, OffsetFetch, OffsetFetchAnswer
-from protocol.messages import PartitionAnswer
+from protocol.messages import PartitionAnswer, Topic
 from protocol.since import since
 from protocol.transactions import TxnOffsetCommit, TxnOffsetCommitAnswer
 
@@ -56,6 +56,12 @@ class OffsetCommitResult(Exchange, frozen=True, gc=False):
     producer_id: int = -1
     producer_epoch: int = -1
     version: int = -1
+    topic_key: str = ""
+    """The topic's id as text, or its name if the history does not tell the id."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.topic_key, self.partition
 
 
 class FetchedOffset(Exchange, frozen=True, gc=False):
@@ -65,6 +71,32 @@ class FetchedOffset(Exchange, frozen=True, gc=False):
     offset: int
     epoch: int
     stable: bool
+
+
+class FetchedPartition(msgspec.Struct, frozen=True, gc=False):
+    """The part of an OffsetFetch answer about one partition; `topic_key` is as in `OffsetCommitResult`."""
+
+    topic: str
+    topic_key: str
+    partition: int
+    error: int
+    offset: int
+    epoch: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.topic_key, self.partition
+
+
+class GroupFetch(Exchange, frozen=True, gc=False):
+    """An OffsetFetch of a group by a member at its epoch, or without a member; `error` is the group's."""
+
+    member_id: str
+    member_epoch: int
+    stable: bool
+    version: int
+    error: int
+    partitions: tuple[FetchedPartition, ...]
 
 
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +134,7 @@ class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 # --- offsets
 
 
-@decodes(OffsetCommit, about=["partition"], lost=True)
+@decodes(OffsetCommit, about=["partition", "group"], lost=True)
 def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
     """Yield the commit of each partition. A consumer does not report the version of its request, which is a recent one."""
     has_epoch = answer.version < 0 or answer.version >= COMMITS_EPOCH_FROM
@@ -119,11 +151,15 @@ def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at:
             accepted=error,
             member_id=request.member_id,
             member_epoch=request.epoch,
+            instance_id=request.instance_id or "",
+            version=answer.version,
+            topic_key=_key_of(wanted.topic, at),
         )
         yield ("partition", partition_of(wanted), fact)
+        yield ("group", request.group, fact)
 
 
-@decodes(TxnOffsetCommit, about=["partition", "transactional-id"], lost=True)
+@decodes(TxnOffsetCommit, about=["partition", "transactional-id", "group"], lost=True)
 def _txn_offset_commit(
     request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer | Lost, at: Decoding
 ) -> Iterator[Attributed]:
@@ -144,9 +180,16 @@ def _txn_offset_commit(
             producer_id=request.producer_id,
             producer_epoch=request.producer_epoch,
             version=answer.version,
+            topic_key=_key_of(wanted.topic, at),
         )
         yield ("partition", partition_of(wanted), fact)
         yield ("transactional-id", request.transactional_id, fact)
+        yield ("group", request.group_id, fact)
+
+
+def _key_of(topic: Topic | str, at: Decoding) -> str:
+    known = None if isinstance(topic, str) else topic.id
+    return at.topic_key(name_of(topic)) if known is None else str(known)
 
 
 def _error_of(wanted: NewOffset, answer: OffsetCommitAnswer | TxnOffsetCommitAnswer | Lost) -> int:
@@ -167,6 +210,27 @@ def _offset_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding)
         if one.error == NONE and topic is not None:
             fact = FetchedOffset(*at.exchange(), request.group, one.offset, one.leader_epoch, request.require_stable)
             yield ("partition", f"{topic}-{one.partition}", fact)
+
+
+@decodes(OffsetFetch, about=["group"])
+def _group_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding) -> Iterator[Attributed]:
+    """Yield the whole answer, refusals among it."""
+    topics = [topic for topic, _ in request.partitions or ()]
+    names = {topic.id: topic.name for topic in topics}
+    keys = {topic.name: _key_of(topic, at) for topic in topics}
+    found = [
+        FetchedPartition(
+            one.topic or names.get(one.topic_id, ""),
+            str(one.topic_id) if one.topic is None else keys.get(one.topic, at.topic_key(one.topic)),
+            one.partition,
+            one.error,
+            one.offset,
+            one.leader_epoch,
+        )
+        for one in answer.partitions
+    ]
+    asked = request.member_id or "", request.epoch, request.require_stable, answer.version
+    yield ("group", request.group, GroupFetch(*at.exchange(), *asked, answer.error, tuple(found)))
 
 
 # --- consumers

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from conformance.judging.excuses import EVERY_EVIDENCE, Evidence
+from conformance.judging.excuses import Evidence
+from conformance.judging.registry import EVERY_EVIDENCE
 from tests.contract.forgiven import (
     clocks,
     coordinators,
     due,
+    groups,
     logs,
     losses,
     metadata_logs,
@@ -21,7 +23,7 @@ from tests.contract.forgiven import (
 )
 from tests.contract.forgiven.entry import Forgiven
 
-MODULES = (clocks, coordinators, due, logs, losses, metadata_logs, producers, quorum, races, topics)
+MODULES = (clocks, coordinators, due, groups, logs, losses, metadata_logs, producers, quorum, races, topics)
 CENSUS: dict[Evidence, Forgiven | rigs.ForgivenByRig] = {
     entry.evidence: entry for module in MODULES for entry in module.ENTRIES
 }
@@ -35,9 +37,10 @@ def page() -> Iterator[str]:
     yield from (
         "# Forgiveness",
         "",
-        "A judge leaves an instance undecided only by evidence that is registered in `conformance/judging/excuses.py`. Each",
-        "use is counted by its name, row and case; `matrix.md`, the site and `explain` show the counts. The last column says",
-        "which near histories a test keeps from being forgiven. The second command makes this page.",
+        "A judge leaves an instance undecided only by evidence that is registered in `conformance/judging/excuses.py` or, for",
+        "groups, in `conformance/judging/groups/evidence.py`. Each use is counted by its name, row and case; `matrix.md`, the",
+        "site and `explain` show the counts. The last column says which near histories a test keeps from being",
+        "forgiven. The second command makes this page.",
         "",
         "```sh",
         "./kit explain KIP101-INV-05 --kafka-version 4.3.1",

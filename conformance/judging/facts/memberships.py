@@ -1,0 +1,212 @@
+"""Facts about members of groups: heartbeats of the consumer protocol (KIP-848), requests of classic members, descriptions."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, Lost, decodes
+from conformance.judging.facts.topics import GROUP
+from protocol.assignments import assigned_in, owned_in
+from protocol.cluster import Metadata, MetadataAnswer
+from protocol.configs import AlterConfigsAnswer, IncrementalAlterConfigs
+from protocol.groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeMany,
+    ConsumerGroupHeartbeat,
+    DescribedGroup,
+    DescribedGroups,
+    GroupAnswer,
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinGroup,
+    JoinGroupAnswer,
+    LeaveGroup,
+    LeaveGroupAnswer,
+    SyncGroup,
+    SyncGroupAnswer,
+    TopicPartitions,
+)
+from protocol.topics import CreateTopics, CreateTopicsAnswer
+
+Places: TypeAlias = frozenset[tuple[str, int]]
+"""Partitions by topic and index; a topic is named by its id, or by its name if the history does not tell the id."""
+
+
+class Beat(Exchange, frozen=True, gc=False):
+    """A ConsumerGroupHeartbeat; `error` is -1 if its outcome is unknown, -2 if it was never sent.
+
+    `epoch`, `topics` and `owned` were sent, None for what has not changed; `given` is the assignment in the answer, None if the
+    answer omits it, and `given_epoch` the member epoch in it.
+    """
+
+    member_id: str
+    instance_id: str
+    epoch: int
+    topics: tuple[str, ...] | None
+    owned: Places | None
+    rebalance_timeout_ms: int
+    error: int
+    given_epoch: int
+    given: Places | None
+
+
+ClassicKind = Literal["join", "sync", "beat", "leave"]
+
+
+class ClassicRequest(Exchange, frozen=True, kw_only=True, gc=False):
+    """A JoinGroup, SyncGroup, Heartbeat or LeaveGroup of one classic member, as `Beat`.
+
+    `generation` is that of the answer to a JoinGroup, else the one that was sent. `owned` is None if a JoinGroup names no
+    partitions.
+    """
+
+    kind: ClassicKind
+    member_id: str
+    instance_id: str
+    generation: int = -1
+    error: int
+    given: Places | None = None
+    owned: Places | None = None
+    session_timeout_ms: int = -1
+    rebalance_timeout_ms: int = -1
+
+
+class GroupDescription(Exchange, frozen=True, gc=False):
+    """A broker's description of a group of the consumer protocol; `said.error` is its error."""
+
+    said: DescribedGroup
+
+
+class GroupSettings(Exchange, frozen=True, gc=False):
+    """Settings of a group that a request altered, or may have altered."""
+
+    configs: Mapping[str, str | None]
+
+
+def places(topics: Iterable[TopicPartitions]) -> Places:
+    """Return the partitions that a heartbeat or a description names."""
+    return frozenset([(str(topic.topic_id), partition) for topic in topics for partition in topic.partitions])
+
+
+def _named_places(topics: Mapping[str, Iterable[int]], at: Decoding) -> Places:
+    return frozenset([(at.topic_key(name), partition) for name, found in topics.items() for partition in found])
+
+
+# --- the consumer protocol
+
+
+@decodes(ConsumerGroupHeartbeat, about=["group"], lost=True)
+def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    given = None if isinstance(answer, Lost) else answer.assignment
+    fact = Beat(
+        *at.exchange(),
+        request.member_id or ("" if isinstance(answer, Lost) else answer.member_id or ""),
+        request.instance_id or "",
+        request.member_epoch,
+        None if request.subscribed_topic_names is None else tuple(request.subscribed_topic_names),
+        None if request.owned is None else places(request.owned),
+        request.rebalance_timeout_ms,
+        answer.error,
+        -1 if isinstance(answer, Lost) or answer.error != NONE else answer.member_epoch,
+        None if given is None else places(given.topic_partitions),
+    )
+    yield ("group", request.group, fact)
+
+
+@decodes(ConsumerGroupDescribe, about=["group"])
+def _described(request: ConsumerGroupDescribe, answer: DescribedGroup, at: Decoding) -> Iterator[Attributed]:
+    yield ("group", request.group, GroupDescription(*at.exchange(), answer))
+
+
+@decodes(ConsumerGroupDescribeMany, about=["group"])
+def _described_with_others(
+    request: ConsumerGroupDescribeMany, answer: DescribedGroups, at: Decoding
+) -> Iterator[Attributed]:
+    for group in answer.groups:
+        yield ("group", group.group_id, GroupDescription(*at.exchange(), group))
+
+
+# --- the classic protocol
+
+
+@decodes(JoinGroup, about=["group"], lost=True)
+def _join(request: JoinGroup, answer: JoinGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    owned = [owned_in(metadata) for metadata in request.protocols.values()]
+    fact = ClassicRequest(
+        *at.exchange(),
+        kind="join",
+        member_id=request.member_id or ("" if isinstance(answer, Lost) else answer.member_id),
+        instance_id=request.instance_id or "",
+        generation=-1 if isinstance(answer, Lost) else answer.generation_id,
+        error=answer.error,
+        owned=_named_places(owned[0], at) if owned and owned[0] is not None else None,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+    )
+    yield ("group", request.group, fact)
+
+
+@decodes(SyncGroup, about=["group"], lost=True)
+def _sync(request: SyncGroup, answer: SyncGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    fact = ClassicRequest(
+        *at.exchange(),
+        kind="sync",
+        member_id=request.member_id,
+        instance_id=request.instance_id or "",
+        generation=request.generation_id,
+        error=answer.error,
+        given=None
+        if isinstance(answer, Lost) or answer.error != NONE
+        else _named_places(assigned_in(answer.assignment), at),
+    )
+    yield ("group", request.group, fact)
+
+
+@decodes(Heartbeat, about=["group"], lost=True)
+def _classic_beat(request: Heartbeat, answer: GroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    fact = ClassicRequest(
+        *at.exchange(),
+        kind="beat",
+        member_id=request.member_id,
+        instance_id=request.instance_id or "",
+        generation=request.generation_id,
+        error=answer.error,
+    )
+    yield ("group", request.group, fact)
+
+
+@decodes(LeaveGroup, about=["group"], lost=True)
+def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+    own = () if isinstance(answer, Lost) else [member.error for member in answer.members]
+    fact = ClassicRequest(
+        *at.exchange(),
+        kind="leave",
+        member_id=request.member_id,
+        instance_id=request.instance_id or "",
+        error=answer.error or next(iter(own), NONE),
+    )
+    yield ("group", request.group, fact)
+
+
+# --- settings, and topics
+
+
+@decodes(IncrementalAlterConfigs, about=["group"], lost=True)
+def _settings(
+    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | Lost, at: Decoding
+) -> Iterator[Attributed]:
+    if request.resource_type == GROUP and not request.validate_only:
+        yield ("group", request.resource_name, GroupSettings(*at.exchange(), dict(request.changes)))
+
+
+@decodes(CreateTopics, about=["group"])
+def _created(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) -> Iterable[Attributed]:
+    """Note the ids of topics."""
+    at.topic_ids.update({one.name: one.topic_id for one in answer.topics if one.error == NONE and one.topic_id})
+    return ()
+
+
+@decodes(Metadata, about=["group"])
+def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[Attributed]:
+    """Note the ids of topics."""
+    at.topic_ids.update({one.name: one.topic_id for one in answer.topics if one.name and one.topic_id})
+    return ()

@@ -1,0 +1,1 @@
+"""Judging consumer groups by what members, committers and describers were answered."""

@@ -1,0 +1,248 @@
+"""Answers to members of the consumer protocol: those that their state allows (KIP1251-INV-12), no spurious refusal of a commit
+(INV-10), and no removal of a member that behaves or has time left (INV-13)."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple, TypeAlias
+
+from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
+from conformance.judging.facts.exchange import NONE, Exchange, by_asked
+from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
+from conformance.judging.facts.memberships import Beat
+from conformance.judging.groups.evidence import MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.members import Hold, Member, Standing, members_of
+from conformance.judging.groups.story import GroupStory
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from protocol.codes import Error
+from protocol.since import since
+from protocol.words import say_error
+
+STALE = frozenset((Error.ILLEGAL_GENERATION, Error.STALE_MEMBER_EPOCH))
+"""The refusals of a commit's epoch; which one depends on the request and its version (KIP1251-TXN-02)."""
+REMOVED = frozenset((Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
+FENCED = REMOVED | {Error.FENCED_MEMBER_EPOCH}
+GRANTED = frozenset((NONE,))
+DECIDED = FENCED | STALE | GRANTED | {Error.GROUP_ID_NOT_FOUND}
+"""The answers that say how a coordinator sees the member. Others are about the coordinator, the topic or the request."""
+MEMBER_FETCHES_FROM = since("OffsetFetchRequest", "MemberId")
+
+
+class Commit(NamedTuple):
+    """A commit of one request, of one or more partitions, by a member."""
+
+    member: Member
+    parts: Sequence[OffsetCommitResult]
+
+    @property
+    def first(self) -> OffsetCommitResult:
+        return self.parts[0]
+
+    @property
+    def errors(self) -> frozenset[int]:
+        return frozenset(part.accepted for part in self.parts)
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.first.transactional_id is not None
+
+    def __str__(self) -> str:
+        first = self.first
+        where = ", ".join(f"{part.topic}-{part.partition}" for part in self.parts)
+        kind = "TxnOffsetCommit" if self.is_transactional else "OffsetCommit"
+        return (
+            f"{first.node} answered {kind} of {where} by {self.member} at epoch {first.member_epoch} with "
+            + ", ".join(say_error(error) for error in sorted(self.errors))
+        )
+
+
+MemberRequest: TypeAlias = Commit | Beat | GroupFetch
+
+
+def commits_of_members(story: GroupStory) -> list[Commit]:
+    """Return the answered commits that name a known member, and its instance id if it has one."""
+    members, found = story.derive(members_of), []
+    for _, parts in groupby(sorted(story.commits, key=by_asked), key=by_asked):
+        commit = [*parts]
+        member = members.get(commit[0].member_id)
+        is_own = member is not None and commit[0].instance_id in ("", member.instance_id)
+        if member is not None and is_own and all(part.accepted >= NONE for part in commit):
+            found.append(Commit(member, commit))
+    return found
+
+
+# --- spurious refusals
+
+
+@story_judge("KIP1251-INV-10", GroupStory, "commits")
+def no_commit_is_refused_for_nothing(story: GroupStory) -> Iterator[Claim]:
+    """A commit at an epoch between assignment epoch and member epoch of all its partitions is not refused for its epoch."""
+    for one in story.derive(commits_of_members):
+        case = "transactional" if one.is_transactional else "plain"
+        standing = one.member.standing_during(one.first)
+        if standing is None or not _is_admitted(one, standing):
+            continue
+        if excuse := _why_refused(one, standing) if one.errors & STALE else None:
+            yield Excuse(excuse, case)
+        elif one.errors & STALE or one.errors == GRANTED:
+            held = not one.errors & STALE
+            yield Finding(held, case, _shown_by(standing, one.first), f"{one}", "spurious-refusal")
+
+
+def _is_admitted(commit: Commit, standing: Standing) -> bool:
+    epoch, holds = commit.first.member_epoch, [standing.holds.get(part.place) for part in commit.parts]
+    story, deleted = commit.member.story, [(part.topic, part.topic_key) for part in commit.parts]
+    return (
+        0 <= epoch <= standing.epoch
+        and all(hold is not None and hold.first_epoch <= epoch and _is_kept(hold, commit) for hold in holds)
+        and not any(story.timeline.may_be_deleted(names, commit.first.event) for names in deleted)
+    )
+
+
+def _is_kept(hold: Hold, commit: Commit) -> bool:
+    """True if the partition is assigned, or pending revocation, until the answer.
+
+    One that an answer showed again, or of which the member no longer wants the topic, may have been taken away at once.
+    """
+    event = commit.first.event
+    changed = any(
+        isinstance(one, Beat) and one.topics is not None and hold.began.event < one.event and one.asked < event
+        for one in hold.member.requests
+    )
+    is_pending = 0 <= hold.told < event
+    return (hold.end is None or hold.end.event > event) and not hold.shown_again and not (is_pending and changed)
+
+
+def _why_refused(commit: Commit, standing: Standing) -> Evidence | None:
+    member = commit.member
+    if member.may_be_removed(commit.first.event):
+        return MAY_BE_REMOVED
+    holds = [standing.holds[part.place] for part in commit.parts]
+    found = [member.story.why_forgotten(hold.began, commit.first) for hold in holds]
+    return next((one for one in found if one is not None), None)
+
+
+def _shown_by(standing: Standing, one: Exchange) -> tuple[int, ...]:
+    return (standing.event, one.event)
+
+
+# --- answers by the member's state
+
+
+class Expected(NamedTuple):
+    """The right errors of one request, and the reason in words."""
+
+    errors: frozenset[int]
+    why: str
+
+
+@story_judge("KIP1251-INV-12", GroupStory, "beats")
+def each_answer_is_one_that_the_state_allows(story: GroupStory) -> Iterator[Claim]:
+    """A heartbeat, a commit or a fetch of a member is granted or refused as its member epoch and assignment demand."""
+    members = story.derive(members_of)
+    for beat in story.beats:
+        if beat.error in DECIDED and beat.epoch > 0 and beat.member_id in members:
+            yield from _claim(members[beat.member_id], beat, "heartbeat", frozenset((beat.error,)))
+    for commit in story.derive(commits_of_members):
+        if commit.errors <= DECIDED and commit.first.member_epoch >= -1:
+            yield from _claim(commit.member, commit, "commit", commit.errors)
+    for fetch in story.fetches:
+        is_member = fetch.member_id in members and fetch.version >= MEMBER_FETCHES_FROM and fetch.member_epoch >= 0
+        if is_member and fetch.error in DECIDED:
+            yield from _claim(members[fetch.member_id], fetch, "fetch", frozenset((fetch.error,)))
+
+
+def _claim(member: Member, request: MemberRequest, case: str, errors: frozenset[int]) -> Iterator[Claim]:
+    asked: Exchange = request.first if isinstance(request, Commit) else request
+    standing = None if _is_impostor(member, request) else member.standing_during(asked)
+    if standing is not None and not standing.exact:
+        yield Excuse(MEMBER_NOT_KNOWN, case)
+    elif standing is not None and (expected := _expected(standing, request)) is not None:
+        held = errors <= expected.errors
+        excuse = None if held else _why_else(member, standing, asked)
+        wrong = f"{_say(member, request)}, {expected.why}"
+        yield Excuse(excuse, case) if excuse else Finding(held, case, _shown_by(standing, asked), wrong, "wrong-answer")
+
+
+def _is_impostor(member: Member, request: MemberRequest) -> bool:
+    """True if a heartbeat names another instance id than the member's."""
+    return isinstance(request, Beat) and request.instance_id != member.instance_id
+
+
+def _expected(standing: Standing, request: MemberRequest) -> Expected | None:
+    """Return what a request must be answered with; None if that is not known."""
+    match request:
+        case Commit():
+            return _expected_of_commit(standing, request)
+        case Beat():
+            sent, refused = request.epoch, frozenset((Error.FENCED_MEMBER_EPOCH,))
+            is_old = sent < standing.epoch and (sent < standing.previous or request.owned is None)
+        case GroupFetch():
+            sent, refused, is_old = request.member_epoch, STALE, request.member_epoch < standing.epoch
+    why = f"and its member epoch is {standing.epoch}"
+    if sent == standing.epoch:
+        return Expected(GRANTED, why)
+    return Expected(refused, why) if is_old or sent > standing.epoch else None
+
+
+def _expected_of_commit(standing: Standing, commit: Commit) -> Expected | None:
+    """Return what a commit must be answered with. At an older epoch releases differ for partitions that the member still has
+    (KIP1251-GATE-01)."""
+    epoch, why = commit.first.member_epoch, f"and its member epoch is {standing.epoch}"
+    if epoch == standing.epoch:
+        return Expected(GRANTED, why)
+    if epoch > standing.epoch:
+        return Expected(STALE, why)
+    for part in commit.parts if standing.is_told else ():
+        hold = standing.holds.get(part.place)
+        if hold is None:
+            return Expected(STALE, f"{why}, without partition {part.partition}")
+        if hold.since_is_exact and epoch < hold.first_epoch:
+            return Expected(STALE, f"{why}, with partition {part.partition} since epoch {hold.first_epoch}")
+    return None
+
+
+def _why_else(member: Member, standing: Standing, asked: Exchange) -> Evidence | None:
+    """Return the evidence by which the coordinator may see the member otherwise; None without any."""
+    if member.may_be_removed(asked.event):
+        return MAY_BE_REMOVED
+    if (
+        isinstance(asked, GroupFetch)
+        and not asked.stable
+        and member.story.timeline.fault_between(standing.event, asked.event)
+    ):
+        return UNSTABLE_OFFSETS
+    return member.story.why_forgotten(member.last_granted_before(asked.asked), asked)
+
+
+def _say(member: Member, request: MemberRequest) -> str:
+    if isinstance(request, Commit):
+        return str(request)
+    what, epoch = ("a heartbeat", request.epoch) if isinstance(request, Beat) else ("OffsetFetch", request.member_epoch)
+    return f"{request.node} answered {what} of {member} at epoch {epoch} with {say_error(request.error)}"
+
+
+# --- removals
+
+
+@story_judge("KIP1251-INV-13", GroupStory, "beats")
+def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
+    """A member that heartbeats at its epoch in time is neither removed nor fenced, and no member is removed before a timeout."""
+    members = story.derive(members_of)
+    for beat in story.beats:
+        member = members.get(beat.member_id)
+        standing = member.standing_during(beat) if member is not None and beat.error in FENCED | GRANTED else None
+        if member is None or standing is None or _is_impostor(member, beat):
+            continue
+        is_honest = standing.exact and beat.epoch == standing.epoch
+        is_over = member.may_be_removed(beat.event)
+        if is_honest and not is_over:
+            yield _stays(member, beat, standing, "honest", "honest-member-removed", held=beat.error == NONE)
+        if beat.error in REMOVED and beat.epoch > 0:
+            yield _stays(member, beat, standing, "time-out", "removed-too-early", held=is_over)
+
+
+def _stays(member: Member, beat: Beat, standing: Standing, case: str, label: str, *, held: bool) -> Claim:
+    excuse = None if held else member.story.why_forgotten(member.last_granted_before(beat.asked), beat)
+    silent, slow = member.timeouts
+    wrong = f"{_say(member, beat)}, though neither its session of {silent:g} s nor its rebalance timeout of {slow:g} s was over"
+    return Excuse(excuse, case) if excuse else Finding(held, case, _shown_by(standing, beat), wrong, label)

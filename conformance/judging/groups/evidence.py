@@ -1,0 +1,26 @@
+"""Evidence by which judges of groups forgive, as in `conformance.judging.excuses`."""
+
+from conformance.judging.excuses import Evidence
+
+MAY_BE_REMOVED = Evidence(
+    "member-may-be-removed",
+    "0.9 of a member's session or rebalance timeout is over without a heartbeat, or without what it had to acknowledge",
+    about="one member",
+    since="0.9 of the timeout after the request that began it",
+    until="the next answer that grants the member a request",
+)
+GROUP_MAY_BE_DELETED = Evidence(
+    "group-may-be-deleted",
+    "the group may have been without members: then it may be deleted, and begins again with low epochs",
+    about="one group",
+    since="the last answer that shows a member in it",
+    until="the next one",
+)
+MEMBER_NOT_KNOWN = Evidence(
+    "member-not-known",
+    "a request of the member got no answer or is in flight, so its epoch may be higher than answers show",
+    about="one member",
+    since="the request",
+    until="two later answers, or its own",
+    kind="left-out",
+)

@@ -1,0 +1,304 @@
+"""The members of a group: what each certainly owns by its answers, at which epoch, and until when.
+
+A member owns a partition from the answer that first shows it to the *send* of the first request that gives it up: a heartbeat
+that lists other partitions, a rejoin, a leave. A heartbeat that was refused gives nothing up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import Literal, NamedTuple, TypeAlias
+
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange
+from conformance.judging.facts.memberships import Beat, ClassicRequest
+from conformance.judging.groups.story import SAFE_SHARE, GroupStory
+from protocol.codes import Error
+from protocol.groups import JOIN, LEAVE, LEAVE_TO_RETURN
+
+Place: TypeAlias = tuple[str, int]
+Request: TypeAlias = Beat | ClassicRequest
+How = Literal["acknowledged", "left", "removed", "abandoned"]
+"""The end of an ownership: the partition was given up by a request, the member left, the coordinator answered that it does not
+know the member, or that the member is fenced, after which its client gives up everything."""
+UNKNOWN_MEMBER = frozenset((Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
+ABANDONS = frozenset((Error.FENCED_MEMBER_EPOCH, Error.ILLEGAL_GENERATION))
+HONOURED = frozenset((NONE, UNKNOWN_OUTCOME))
+ANSWERS_TO_SETTLE = 2
+"""The number of later answers after which a request without an answer no longer takes effect."""
+
+
+class End(NamedTuple):
+    """The end of an ownership, at the send of a request or, if the coordinator ended it, at an answer."""
+
+    event: int
+    how: How
+
+
+class Hold:
+    """One ownership of a partition. `first_epoch` is that of the answer which first showed it, `last_epoch` the highest at which
+    the partition certainly was assigned."""
+
+    def __init__(self, member: Member, place: Place, began: Request, epoch: int) -> None:
+        self.member = member
+        self.place = place
+        self.began = began
+        self.first_epoch = self.last_epoch = epoch
+        self.told = -1
+        """The event of the answer by which the member has to give it up; -1 if there is none."""
+        self.shown_again = False
+        """True if an answer showed it again after one had told the member to give it up."""
+        self.end: End | None = None
+        self.since_is_exact = False
+        """True if the assignment epoch certainly is `first_epoch`; it may be lower else."""
+
+    @property
+    def is_classic(self) -> bool:
+        return isinstance(self.began, ClassicRequest)
+
+    def ended_before(self, event: int) -> bool:
+        return self.end is not None and self.end.event < event
+
+
+class Standing(NamedTuple):
+    """A member of the consumer protocol as its answers show it. `epoch` is its member epoch, and `exact` says that it cannot be
+    higher; `previous` is the one before, -1 if none was answered. `is_told`: `holds` has all that it is assigned."""
+
+    event: int
+    epoch: int
+    previous: int
+    exact: bool
+    is_told: bool
+    holds: dict[Place, Hold]
+
+
+class Turn(NamedTuple):
+    event: int
+    is_answer: bool
+    request: Request
+
+
+class Member:
+    """The requests of one member id, in their order, and the ownerships that follow."""
+
+    def __init__(self, story: GroupStory, id: str) -> None:
+        self.story = story
+        self.id = id
+        self.instance_id = ""
+        self.requests: list[Request] = []
+        self.ended: list[Hold] = []
+        self.standings: list[tuple[int, Standing | None]] = []
+        """After each turn, with its event: None unless the member certainly belongs to the group, in the consumer protocol."""
+        self._holds: dict[Place, Hold] = {}
+        self._epoch = self._previous = -1
+        self._in_doubt = 0
+        self._is_blind = False
+        """True from an answer that was lost to the next one that has the assignment."""
+        self._open: dict[int, Request] = {}
+        self._given_up_at = -1
+
+    @property
+    def owner(self) -> str:
+        """The instance id of a static member, else the member id."""
+        return self.instance_id or self.id
+
+    @property
+    def holds(self) -> list[Hold]:
+        return [*self.ended, *self._holds.values()]
+
+    def __str__(self) -> str:
+        return f"{self.id} (instance {self.instance_id})" if self.instance_id else self.id
+
+    def take(self, turn: Turn) -> None:
+        """Process the call or the answer of a request."""
+        if turn.is_answer:
+            self._open.pop(turn.request.asked, None)
+            self._take_answer(turn.request)
+        else:
+            self.requests.append(turn.request)
+            self._open[turn.request.asked] = turn.request
+            self._take_call(turn.request)
+        self.standings.append((turn.event, self._standing(turn.event)))
+
+    def _standing(self, event: int) -> Standing | None:
+        if self._epoch < 0:
+            return None
+        exact = not self._in_doubt and not self._open
+        return Standing(event, self._epoch, self._previous, exact, not self._is_blind, {**self._holds})
+
+    def standing_during(self, one: Exchange) -> Standing | None:
+        """Return the member's standing at a request; None if it certainly has none, or if another request of it came between the
+        call and the answer."""
+        before = bisect_left(self.standings, one.asked, key=itemgetter(0))
+        after = bisect_left(self.standings, one.event, key=itemgetter(0))
+        own = isinstance(one, Beat)
+        return self.standings[before - 1][1] if before and after - before == own else None
+
+    def last_granted_before(self, event: int) -> Request:
+        """Return the last request that was granted before an event. Raises StopIteration without one."""
+        return next(one for one in reversed(self.requests) if one.error == NONE and one.event < event)
+
+    # --- calls
+
+    def _take_call(self, one: Request) -> None:
+        if one.error not in HONOURED:
+            return
+        if isinstance(one, Beat):
+            if one.epoch in (LEAVE, LEAVE_TO_RETURN):
+                self.leaves(one.asked)
+            elif one.epoch == JOIN:
+                self._give_up(frozenset(), one.asked)
+            elif one.owned is not None:
+                self._give_up(one.owned, one.asked)
+        elif one.kind == "join":
+            self._give_up(one.owned or frozenset(), one.asked)
+        elif one.kind == "leave":
+            self.leaves(one.asked)
+
+    def leaves(self, event: int) -> None:
+        self._end_all(End(event, "left"))
+
+    def _give_up(self, kept: frozenset[Place], event: int) -> None:
+        self._given_up_at = event
+        for place in self._holds.keys() - kept:
+            self._end(place, End(event, "acknowledged"))
+
+    def _end_all(self, end: End) -> None:
+        self._epoch, self._given_up_at = -1, end.event
+        for place in [*self._holds]:
+            self._end(place, end)
+
+    def _end(self, place: Place, end: End) -> None:
+        hold = self._holds.pop(place)
+        hold.end = end
+        self.ended.append(hold)
+
+    # --- answers
+
+    def _take_answer(self, one: Request) -> None:
+        if one.error == NONE:
+            self.instance_id = self.instance_id or one.instance_id
+            self._take_granted(one)
+        elif one.error == UNKNOWN_OUTCOME:
+            self._in_doubt, self._is_blind = ANSWERS_TO_SETTLE, True
+        elif one.instance_id in ("", self.instance_id):
+            if one.error in UNKNOWN_MEMBER:
+                self._end_all(End(one.event, "removed"))
+            elif one.error in ABANDONS and _epoch_of(one) == self._epoch:
+                self._end_all(End(one.event, "abandoned"))
+
+    def _take_granted(self, one: Request) -> None:
+        if isinstance(one, ClassicRequest):
+            if one.kind == "sync" and one.given is not None:
+                self._is_given(one, one.given, one.generation)
+            return
+        if one.given_epoch < 0:
+            return
+        was_in_doubt = self._in_doubt > 0 or bool(self._open)
+        self._in_doubt = max(0, self._in_doubt - 1)
+        is_known = self._epoch >= 0
+        if one.given_epoch > self._epoch:
+            self._previous, self._epoch = self._epoch, one.given_epoch
+        if one.given is not None:
+            is_new = one.epoch != JOIN or not (is_known or self.ended or self.instance_id)
+            self._is_given(one, one.given, one.given_epoch, exact=is_new and not was_in_doubt)
+        elif not was_in_doubt:
+            for hold in self._holds.values():
+                hold.last_epoch = hold.last_epoch if hold.told >= 0 else one.given_epoch
+
+    def _is_given(self, one: Request, given: frozenset[Place], epoch: int, *, exact: bool = False) -> None:
+        if one.asked < self._given_up_at:
+            return
+        self._is_blind = False
+        for place, hold in self._holds.items():
+            if place not in given:
+                hold.told = one.event if hold.told < 0 else hold.told
+            else:
+                hold.shown_again = hold.shown_again or hold.told >= 0
+                hold.told, hold.last_epoch = -1, epoch
+        for place in given - self._holds.keys():
+            hold = self._holds[place] = Hold(self, place, one, epoch)
+            hold.since_is_exact = exact
+
+    # --- how long it stays without a sign of life
+
+    def may_be_removed(self, event: int) -> bool:
+        """True if the coordinator may have removed the member by an event, since a timeout of it was over."""
+        silent, slow = self.timeouts
+        alive = max((one.asked for one in self.requests if _is_alive(one) and one.event < event), default=0)
+        if self.story.seconds(alive, event) >= SAFE_SHARE * silent:
+            return True
+        began = self._has_to_act_since(event)
+        return began >= 0 and self.story.seconds(began, event) >= SAFE_SHARE * slow
+
+    @cached_property
+    def timeouts(self) -> tuple[float, float]:
+        """The shortest session and rebalance timeouts that the member may have had, in seconds."""
+        sessions = [one.session_timeout_ms for one in self.requests if isinstance(one, ClassicRequest)]
+        rebalances = [one.rebalance_timeout_ms for one in self.requests]
+        silent = min([ms / 1000 for ms in sessions if ms > 0], default=self.story.session_seconds)
+        return silent, min([ms / 1000 for ms in rebalances if ms > 0], default=0)
+
+    def _has_to_act_since(self, event: int) -> int:
+        """Return the first request since the member last acknowledged all by which it may have to give up partitions; -1 if
+        there is none."""
+        since, given = -1, None
+        for one in (one for one in self.requests if one.asked < event):
+            if isinstance(one, ClassicRequest):
+                if one.kind == "join":
+                    since = one.asked
+                elif one.kind == "sync" and one.error == NONE:
+                    since = -1
+                elif one.error == Error.REBALANCE_IN_PROGRESS and since < 0:
+                    since = one.asked
+                continue
+            if one.error in HONOURED and one.owned is not None and one.owned <= (given or frozenset()):
+                since = -1
+            if one.error == UNKNOWN_OUTCOME or (one.given is not None and given is not None and given - one.given):
+                since = one.asked if since < 0 else since
+            given = one.given if one.given is not None else given
+        return since
+
+
+def _is_alive(one: Request) -> bool:
+    return one.error in (NONE, Error.REBALANCE_IN_PROGRESS)
+
+
+def _epoch_of(one: Request) -> int:
+    return one.epoch if isinstance(one, Beat) else one.generation
+
+
+def members_of(story: GroupStory) -> dict[str, Member]:
+    """Return the members of a group by id, after all their requests."""
+    members: dict[str, Member] = {}
+    for turn in _turns(story):
+        one = turn.request
+        if one.member_id:
+            members.setdefault(one.member_id, Member(story, one.member_id)).take(turn)
+        elif isinstance(one, ClassicRequest) and one.kind == "leave" and one.error in HONOURED and not turn.is_answer:
+            for member in members.values():
+                if member.instance_id and member.instance_id == one.instance_id:
+                    member.leaves(one.asked)
+    return members
+
+
+def _turns(story: GroupStory) -> list[Turn]:
+    """Return the calls and answers of all members, in the order of the events."""
+    requests: Sequence[Request] = [*story.beats, *story.classic]
+    turns = [Turn(one.asked, False, one) for one in requests] + [Turn(one.event, True, one) for one in requests]
+    return sorted(turns, key=lambda turn: turn[:2])
+
+
+def holds_by_place(story: GroupStory) -> dict[Place, list[Hold]]:
+    """Return the ownerships of each partition, in the order in which answers showed them."""
+    found: dict[Place, list[Hold]] = {}
+    for hold in sorted(_all_holds(story), key=lambda hold: hold.began.event):
+        found.setdefault(hold.place, []).append(hold)
+    return found
+
+
+def _all_holds(story: GroupStory) -> Iterator[Hold]:
+    for member in story.derive(members_of).values():
+        yield from member.holds

@@ -1,0 +1,165 @@
+"""Owners of partitions: at most one at any point (KIP1251-INV-08), each only after the one before it gave the partition up
+(BASE-02), at an epoch above all of that one (BASE-03)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conformance.judging.excuses import Evidence
+from conformance.judging.facts.memberships import Beat
+from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED
+from conformance.judging.groups.members import Hold, Member, holds_by_place, members_of
+from conformance.judging.groups.story import GroupStory
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+
+INTERVAL = "consumer.assignment.interval.ms"
+
+
+class Handover(NamedTuple):
+    """A partition that an answer shows to its next owner, with the ownership before."""
+
+    former: Hold
+    next: Hold
+
+    @property
+    def story(self) -> GroupStory:
+        return self.next.member.story
+
+    @property
+    def is_late(self) -> bool:
+        """True if the former owner had given the partition up, or had been removed, before the next one was shown it."""
+        return self.former.ended_before(self.next.began.event) or self.was_removed
+
+    @property
+    def was_removed(self) -> bool:
+        """True if the former owner was removed after a timeout, as it was answered later."""
+        removed = self.former.end is not None and self.former.end.how == "removed"
+        return removed and self.former.member.may_be_removed(self.next.began.event)
+
+    @property
+    def by(self) -> tuple[int, ...]:
+        end = (self.former.end.event,) if self.former.end is not None and self.is_late else ()
+        return (self.former.began.event, *end, self.next.began.event)
+
+    @property
+    def excuse(self) -> Evidence | None:
+        """The evidence by which the former owner may have been removed, or forgotten; None without any."""
+        if self.former.member.may_be_removed(self.next.began.event):
+            return MAY_BE_REMOVED
+        return self.story.why_forgotten(self.former.began, self.next.began)
+
+    def __str__(self) -> str:
+        former, next = self.former, self.next
+        return (
+            f"{former.member} owned partition {former.place[1]} from epoch {former.first_epoch} and had not given it up when "
+            f"{next.member} was given it at epoch {next.first_epoch}"
+        )
+
+
+def handovers(story: GroupStory) -> list[Handover]:
+    """Return each partition's changes of its owner. All ownerships that are not over count as the one before, else the last.
+
+    Between classic members a partition is moved by their own leader: only what the coordinator assigns counts.
+    """
+    found: list[Handover] = []
+    for holds in story.derive(holds_by_place).values():
+        for n, next in enumerate(holds):
+            former = [one for one in holds[:n] if _are_others(one, next)]
+            open = [one for one in former if not one.ended_before(next.began.event)]
+            found += [Handover(one, next) for one in open or former[-1:]]
+    return found
+
+
+def _are_others(one: Hold, other: Hold) -> bool:
+    return one.member.owner != other.member.owner and not (one.is_classic and other.is_classic)
+
+
+@story_judge("KIP1251-INV-08", GroupStory, "beats")
+def at_most_one_owner(story: GroupStory) -> Iterator[Claim]:
+    """No answer shows a partition to a member while another one owns it."""
+    for one in story.derive(handovers):
+        is_static = bool(one.former.member.instance_id or one.next.member.instance_id)
+        yield _claim(one, "static" if is_static else "dynamic", "two-owners")
+
+
+def _claim(one: Handover, case: str, label: str) -> Claim:
+    if not one.is_late and (excuse := one.excuse) is not None:
+        return Excuse(excuse, case)
+    return Finding(one.is_late, case, one.by, str(one), label)
+
+
+@story_judge("KIP1251-BASE-02", GroupStory, "beats")
+def partition_is_given_after_it_was_given_up(story: GroupStory) -> Iterator[Claim]:
+    """A member is shown a partition only after its former owner acknowledged the revocation, left, or was removed."""
+    for one in story.derive(handovers):
+        end = one.former.end
+        if not one.is_late:
+            yield _claim(one, "acknowledged", "given-too-early")
+        elif end is not None and end.how != "abandoned":
+            yield _claim(one, end.how, "given-too-early")
+
+
+@story_judge("KIP1251-BASE-03", GroupStory, "beats")
+def owners_share_no_epoch(story: GroupStory) -> Iterator[Claim]:
+    """The first epoch of the next owner is above the last one at which the former owner had the partition."""
+    for one in story.derive(handovers):
+        former, next = one.former, one.next
+        if former.is_classic or next.is_classic or not one.is_late or former.end is None:
+            continue
+        case, held = _why_moved(one), next.first_epoch > former.last_epoch
+        excuse = None if held else _why_lower(one)
+        shown = (
+            f"{former.member} had partition {next.place[1]} up to epoch {former.last_epoch}, and {next.member} has it from "
+            f"epoch {next.first_epoch} on"
+        )
+        yield Excuse(excuse, case) if excuse else Finding(held, case, one.by, shown, "shared-epoch")
+
+
+def _why_lower(one: Handover) -> Evidence | None:
+    if not is_never_empty(one.story, one.former.began.event, one.next.began.event):
+        return GROUP_MAY_BE_DELETED
+    return one.story.why_forgotten(one.former.began, one.next.began)
+
+
+def _why_moved(one: Handover) -> str:
+    """Return the case: the group delays assignments, a subscription changed while the former owner had to give the partition up,
+    or members came and went."""
+    story, former = one.story, one.former
+    if any(int(found.configs.get(INTERVAL) or 0) > 0 for found in story.altered):
+        return "assignment-interval"
+    changed = [beat for beat in story.beats if beat.topics is not None and beat.epoch > 0]
+    during = any(0 <= former.told < beat.event and beat.asked < one.next.began.event for beat in changed)
+    return "subscription" if during else "membership"
+
+
+def is_never_empty(story: GroupStory, first: int, second: int) -> bool:
+    """True if the group certainly had a member all the time between two events. An empty group may be deleted, and then begins
+    again with low epochs."""
+    until = first
+    for begins, ends in sorted(_memberships(story)):
+        if begins > until:
+            break
+        until = max(until, ends)
+    return until >= second
+
+
+def _memberships(story: GroupStory) -> Iterator[tuple[int, int]]:
+    """Yield the stretches in which a member of the consumer protocol certainly belonged to the group."""
+    for member in story.derive(members_of).values():
+        yield from _stretches(member)
+
+
+def _stretches(member: Member) -> Iterator[tuple[int, int]]:
+    begins = last = -1
+    for event, standing in member.standings:
+        if standing is None:
+            if begins >= 0:
+                yield begins, last
+            begins = -1
+        else:
+            begins, last = event if begins < 0 else begins, event
+    if begins >= 0:
+        yield begins, max(last, _alive_until(member))
+
+
+def _alive_until(member: Member) -> int:
+    return max((one.event for one in member.requests if isinstance(one, Beat) and one.given_epoch >= 0), default=-1)

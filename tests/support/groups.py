@@ -1,0 +1,264 @@
+"""Histories of one group with members of both protocols, told request by request; brokers are numbers, members are letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+from uuid import UUID
+
+from protocol.assignments import encode_assignment, subscription
+from protocol.codes import Error
+from protocol.configs import AlterConfigsAnswer, ResourceType
+from protocol.groups import (
+    JOIN,
+    LEAVE,
+    LEAVE_TO_RETURN,
+    AssignedPartitions,
+    CommitResult,
+    CommittedOffset,
+    DescribedGroup,
+    DescribedMember,
+    GroupAnswer,
+    HeartbeatAnswer,
+    JoinGroupAnswer,
+    LeaveGroupAnswer,
+    LeftMember,
+    NewOffset,
+    OffsetCommitAnswer,
+    OffsetFetchAnswer,
+    SyncGroupAnswer,
+    TopicPartitions,
+)
+from protocol.messages import Topic
+from protocol.transactions import TxnOffsetCommitAnswer, TxnOffsetResult
+from tests.support.histories import LogHistory
+
+GROUP = "g"
+READ = Topic("topic", UUID(int=7))
+"""The topic that members read."""
+Partitions = tuple[int, ...]
+
+
+def listed(partitions: Partitions) -> tuple[TopicPartitions, ...]:
+    assert READ.id is not None
+    return (TopicPartitions(READ.id, partitions),) if partitions else ()
+
+
+class GroupHistory(LogHistory):
+    """Every method adds a request, and its answer unless that is `lost`."""
+
+    def __init__(self, coordinator: int = 1) -> None:
+        super().__init__()
+        self.coordinator = coordinator
+
+    def moved(self, coordinator: int) -> Self:
+        """Send later requests to another coordinator."""
+        self.coordinator = coordinator
+        return self
+
+    # --- members of the consumer protocol
+
+    def joins(
+        self,
+        member: str,
+        epoch: int = 1,
+        given: Partitions | None = (),
+        *,
+        instance: str | None = None,
+        error: Error = Error.NONE,
+        topics: tuple[str, ...] = (READ.name,),
+        rebalance_ms: int = 120_000,
+        lost: bool = False,
+    ) -> Self:
+        return self.beats(
+            member,
+            JOIN,
+            epoch,
+            given,
+            owned=(),
+            instance=instance,
+            error=error,
+            topics=topics,
+            rebalance_ms=rebalance_ms,
+            lost=lost,
+        )
+
+    def beats(
+        self,
+        member: str,
+        at: int,
+        epoch: int | None = None,
+        given: Partitions | None = None,
+        *,
+        owned: Partitions | None = None,
+        instance: str | None = None,
+        error: Error = Error.NONE,
+        topics: tuple[str, ...] | None = None,
+        rebalance_ms: int = -1,
+        lost: bool = False,
+    ) -> Self:
+        """Send a heartbeat at one epoch, answered with another one, by default the same, and an assignment."""
+        call = self._asked(
+            self.coordinator,
+            "consumer_group_heartbeat",
+            group=GROUP,
+            member_id=member,
+            member_epoch=at,
+            instance_id=instance,
+            rebalance_timeout_ms=rebalance_ms,
+            subscribed_topic_names=topics,
+            owned=None if owned is None else listed(owned),
+        )
+        if lost:
+            return self._lost(call)
+        answer = HeartbeatAnswer(
+            version=1,
+            error=error,
+            member_id=member,
+            member_epoch=0 if error else at if epoch is None else epoch,
+            assignment=None if given is None or error else AssignedPartitions(topic_partitions=listed(given)),
+        )
+        return self._answered(call, answer)
+
+    def leaves(self, member: str, *, instance: str | None = None, to_return: bool = False) -> Self:
+        epoch = LEAVE_TO_RETURN if to_return else LEAVE
+        return self.beats(member, epoch, instance=instance)
+
+    def shows(self, *members: tuple[str, int, Partitions], epoch: int, target: int | None = None) -> Self:
+        """Describe the members with their epochs and partitions."""
+        shown = [
+            DescribedMember(
+                member_id=id,
+                member_epoch=at,
+                assignment=AssignedPartitions(topic_partitions=listed(held)),
+                target_assignment=AssignedPartitions(topic_partitions=listed(held)),
+            )
+            for id, at, held in members
+        ]
+        target = epoch if target is None else target
+        state = "Empty" if not members else "Stable" if {at for _, at, _ in members} == {epoch} else "Reconciling"
+        answer = DescribedGroup(
+            version=1,
+            error=Error.NONE,
+            group_id=GROUP,
+            group_state="Assigning" if target < epoch else state,
+            group_epoch=epoch,
+            assignment_epoch=target,
+            assignor_name="uniform",
+            members=tuple(shown),
+        )
+        return self._answered(self._asked(self.coordinator, "consumer_group_describe", group=GROUP), answer)
+
+    def alters(self, **settings: str) -> Self:
+        """Alter settings of the group, written with underscores for dots."""
+        changes = {name.replace("_", "."): value for name, value in settings.items()}
+        call = self._asked(self.coordinator, "incremental_alter_configs", ResourceType.GROUP, GROUP, changes)
+        return self._answered(call, AlterConfigsAnswer(version=1, error=Error.NONE))
+
+    # --- classic members
+
+    def classic_joins(
+        self,
+        member: str,
+        generation: int,
+        *,
+        owned: Partitions | None = None,
+        instance: str | None = None,
+        lost: bool = False,
+    ) -> Self:
+        names = None if owned is None else {READ.name: owned}
+        metadata = subscription([READ.name], names)
+        call = self._asked(
+            self.coordinator, "join_group", GROUP, {"range": metadata}, member_id=member, instance_id=instance
+        )
+        if lost:
+            return self._lost(call)
+        answer = JoinGroupAnswer(version=5, error=Error.NONE, generation_id=generation, member_id=member)
+        return self._answered(call, answer)
+
+    def syncs(self, member: str, generation: int, given: Partitions) -> Self:
+        call = self._asked(self.coordinator, "sync_group", GROUP, member, generation)
+        assignment = encode_assignment({READ.name: given})
+        return self._answered(call, SyncGroupAnswer(version=5, error=Error.NONE, assignment=assignment))
+
+    def classic_beats(self, member: str, generation: int, error: Error = Error.NONE) -> Self:
+        call = self._asked(self.coordinator, "heartbeat", GROUP, member, generation)
+        return self._answered(call, GroupAnswer(version=4, error=error))
+
+    def classic_leaves(self, member: str, *, instance: str | None = None) -> Self:
+        call = self._asked(self.coordinator, "leave_group", GROUP, member, instance_id=instance)
+        left = LeftMember(member_id=member, group_instance_id=instance, error=Error.NONE)
+        return self._answered(call, LeaveGroupAnswer(version=4, error=Error.NONE, members=(left,)))
+
+    # --- offsets
+
+    def commits(
+        self,
+        member: str,
+        epoch: int,
+        *partitions: int,
+        offset: int = 10,
+        error: Error = Error.NONE,
+        instance: str | None = None,
+        lost: bool = False,
+    ) -> Self:
+        """Commit the same offset for these partitions."""
+        offsets = [NewOffset(READ, partition, offset) for partition in partitions]
+        call = self._asked(self.coordinator, "offset_commit", GROUP, offsets, member, epoch, instance)
+        if lost:
+            return self._lost(call)
+        results = [CommitResult(version=9, topic=READ.name, partition=one, error=error) for one in partitions]
+        return self._answered(call, OffsetCommitAnswer(version=9, partitions=tuple(results)))
+
+    def commits_in_transaction(
+        self, member: str, epoch: int, *partitions: int, offset: int = 10, error: Error = Error.NONE
+    ) -> Self:
+        offsets = [NewOffset(READ, partition, offset) for partition in partitions]
+        call = self._asked(
+            self.coordinator,
+            "txn_offset_commit",
+            "id",
+            GROUP,
+            0,
+            0,
+            offsets,
+            member_id=member,
+            generation_id_or_member_epoch=epoch,
+        )
+        results = [TxnOffsetResult(version=5, topic=READ.name, partition=one, error=error) for one in partitions]
+        return self._answered(call, TxnOffsetCommitAnswer(version=5, partitions=tuple(results)))
+
+    def fetches(
+        self,
+        partition: int,
+        offset: int,
+        *,
+        member: str | None = None,
+        epoch: int = -1,
+        error: Error = Error.NONE,
+        stable: bool = True,
+    ) -> Self:
+        """Fetch the committed offset of a partition."""
+        wanted = [(READ, partition)]
+        call = self._asked(self.coordinator, "offset_fetch", GROUP, wanted, member, epoch, require_stable=stable)
+        found = CommittedOffset(version=9, topic=READ.name, partition=partition, offset=offset)
+        return self._answered(call, OffsetFetchAnswer(version=9, error=error, partitions=() if error else (found,)))
+
+
+GroupPair = Callable[[], tuple[GroupHistory, GroupHistory]]
+"""A history in which a judge sees a violation, and a similar one without it."""
+
+
+def settled() -> GroupHistory:
+    """Let a own partitions 0 and 1 at epoch 1, and b join at epoch 2."""
+    return GroupHistory().joins("a", 1, (0, 1)).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+
+
+def revoked() -> GroupHistory:
+    """Let the coordinator tell a to give up partition 1 as well."""
+    return settled().beats("a", 1, given=(0,))
+
+
+def handed_over() -> GroupHistory:
+    """Let a give up partition 1, which is then given to b at epoch 2."""
+    return revoked().beats("a", 1, 2, owned=(0,)).beats("b", 2, given=(1,))

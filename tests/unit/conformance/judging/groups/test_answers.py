@@ -1,0 +1,228 @@
+"""Answers to members, by what their state demands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from conformance.judging.excuses import STALE_COORDINATOR, UNSTABLE_OFFSETS
+from conformance.judging.groups.answers import (
+    each_answer_is_one_that_the_state_allows,
+    honest_members_stay,
+    no_commit_is_refused_for_nothing,
+)
+from conformance.judging.groups.evidence import MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.judge import Judge, judge_history
+from protocol.codes import Error
+from tests.support.groups import READ, GroupHistory, handed_over, revoked, settled
+from tests.support.judging import excused
+
+STALE, FENCED, UNKNOWN = Error.STALE_MEMBER_EPOCH, Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID
+Tells = Callable[[], GroupHistory]
+
+
+def last(judge: Judge, history: GroupHistory) -> tuple[str, str] | None:
+    """Return the case and the result (or the label) of the last observation, if it is about the last answer."""
+    found = [
+        one for one in judge_history([judge], history.history).observations if one.events[-1] == history.events[-1].n
+    ]
+    return (found[-1].case, found[-1].label or found[-1].result) if found else None
+
+
+def kept() -> GroupHistory:
+    """Let a keep partition 0 since epoch 1 until epoch 2, and give it partition 1 again at epoch 4, after b."""
+    return handed_over().beats("b", 2, 3, given=()).beats("b", 3, 4, owned=()).beats("a", 2, 4, given=(0, 1))
+
+
+def fallen_silent(seconds: float) -> GroupHistory:
+    return handed_over().later(seconds)
+
+
+# --- spurious refusals
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: kept().commits("a", 1, 0, error=STALE), "spurious-refusal", id="kept since"),
+        pytest.param(lambda: kept().commits("a", 1, 0), "held", id="kept since, accepted"),
+        pytest.param(lambda: kept().commits("a", 4, 0, 1, error=STALE), "spurious-refusal", id="at its epoch"),
+        pytest.param(
+            lambda: kept().commits("a", 2, 0, error=Error.ILLEGAL_GENERATION), "spurious-refusal", id="as a generation"
+        ),
+        pytest.param(
+            lambda: kept().commits("a", 2, 1, error=STALE), None, id="moved away and back within one membership"
+        ),
+        pytest.param(lambda: kept().commits("a", 2, 0, 1, error=STALE), None, id="with one that it had lost"),
+        pytest.param(lambda: kept().commits("a", 5, 0, error=STALE), None, id="from the future"),
+        pytest.param(lambda: kept().commits("a", 0, 0, error=STALE), None, id="before the assignment"),
+        pytest.param(lambda: revoked().commits("a", 1, 1, error=STALE), "spurious-refusal", id="pending revocation"),
+        pytest.param(
+            lambda: settled().beats("a", 1, topics=("other",)).beats("a", 1, given=()).commits("a", 1, 1, error=STALE),
+            None,
+            id="no longer wanted",
+        ),
+        pytest.param(lambda: kept().commits("a", 1, 0, error=Error.NOT_COORDINATOR), None, id="another error"),
+        pytest.param(lambda: kept().commits("a", 1, 0, error=STALE, instance="i"), None, id="as another instance"),
+        pytest.param(lambda: kept().leaves("a").commits("a", 1, 0, error=STALE), None, id="after it left"),
+    ],
+)
+def test_refusal_of_a_commit(tells: Tells, expected: str | None) -> None:
+    found = last(no_commit_is_refused_for_nothing, tells())
+    assert found == (expected and ("plain", expected))
+
+
+def test_refusal_in_a_transaction() -> None:
+    history = kept().commits_in_transaction("a", 1, 0, error=Error.ILLEGAL_GENERATION)
+    assert last(no_commit_is_refused_for_nothing, history) == ("transactional", "spurious-refusal")
+
+
+def test_refusal_of_a_member_that_may_be_removed() -> None:
+    history = fallen_silent(44).commits("a", 2, 0, error=STALE)
+    assert excused(no_commit_is_refused_for_nothing, history) == [("plain", MAY_BE_REMOVED)]
+
+
+def test_refusal_by_a_coordinator_that_is_cut_off() -> None:
+    history = kept().hit("cut-off-from-controllers", 1).commits("a", 1, 0, error=STALE)
+    assert excused(no_commit_is_refused_for_nothing, history) == [("plain", STALE_COORDINATOR)]
+
+
+def test_refusal_for_a_topic_that_may_be_deleted() -> None:
+    history = kept()
+    assert READ.id is not None
+    history.deleted(id=READ.id).commits("a", 1, 0, error=STALE)
+    assert last(no_commit_is_refused_for_nothing, history) is None
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: kept().beats("a", 4), "held", id="at its epoch"),
+        pytest.param(lambda: kept().beats("a", 4, error=FENCED), "wrong-answer", id="fenced at its epoch"),
+        pytest.param(lambda: kept().beats("a", 5), "wrong-answer", id="granted above its epoch"),
+        pytest.param(lambda: kept().beats("a", 5, error=FENCED), "held", id="fenced above its epoch"),
+        pytest.param(
+            lambda: kept().beats("a", 1, 4, owned=(0,)), "wrong-answer", id="granted below the previous epoch"
+        ),
+        pytest.param(
+            lambda: kept().beats("a", 2, 4), "wrong-answer", id="granted without partitions at the previous epoch"
+        ),
+        pytest.param(lambda: kept().beats("a", 2, 4, owned=(0,)), None, id="at the previous epoch with its partitions"),
+        pytest.param(lambda: kept().beats("a", 2, error=FENCED, owned=(0,)), None, id="fenced at the previous epoch"),
+        pytest.param(lambda: kept().beats("a", 4, error=Error.COORDINATOR_NOT_AVAILABLE), None, id="another error"),
+        pytest.param(lambda: kept().beats("a", 4, error=UNKNOWN, instance="i"), None, id="as another instance"),
+    ],
+)
+def test_answer_to_a_heartbeat(tells: Tells, expected: str | None) -> None:
+    found = last(each_answer_is_one_that_the_state_allows, tells())
+    assert found == (expected and ("heartbeat", expected))
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: kept().commits("a", 4, 0, 1), "held", id="at its epoch"),
+        pytest.param(lambda: kept().commits("b", 4, 1), "held", id="at its epoch for what it does not own"),
+        pytest.param(lambda: kept().commits("a", 4, 0, error=STALE), "wrong-answer", id="refused at its epoch"),
+        pytest.param(lambda: kept().commits("a", 5, 0), "wrong-answer", id="from the future"),
+        pytest.param(lambda: kept().commits("a", 2, 1), "wrong-answer", id="of the ownership before"),
+        pytest.param(lambda: kept().commits("a", 2, 0, 1, error=STALE), "held", id="with one of the ownership before"),
+        pytest.param(lambda: kept().commits("b", 2, 1), "wrong-answer", id="of what it lost"),
+        pytest.param(lambda: kept().commits("a", -1, 0), "wrong-answer", id="without an epoch"),
+        pytest.param(lambda: kept().commits("a", 2, 0), None, id="below its epoch, of what it kept"),
+        pytest.param(lambda: kept().commits("a", 2, 0, error=STALE), None, id="the same, refused"),
+        pytest.param(lambda: kept().commits("a", 4, 0, error=Error.OFFSET_METADATA_TOO_LARGE), None, id="other error"),
+        pytest.param(
+            lambda: kept().leaves("b", to_return=True).commits("b", -2, 0),
+            None,
+            id="at -2, of a member that left to return",
+        ),
+    ],
+)
+def test_answer_to_a_commit(tells: Tells, expected: str | None) -> None:
+    found = last(each_answer_is_one_that_the_state_allows, tells())
+    assert found == (expected and ("commit", expected))
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: kept().fetches(0, 7, member="a", epoch=4), "held", id="at its epoch"),
+        pytest.param(lambda: kept().fetches(0, 7, member="a", epoch=2), "wrong-answer", id="at an older epoch"),
+        pytest.param(
+            lambda: kept().fetches(0, -1, member="a", epoch=2, error=STALE), "held", id="refused at an older epoch"
+        ),
+        pytest.param(lambda: kept().fetches(0, -1, member="a", epoch=4, error=STALE), "wrong-answer", id="refused"),
+        pytest.param(lambda: kept().fetches(0, 7), None, id="without a member"),
+    ],
+)
+def test_answer_to_a_fetch(tells: Tells, expected: str | None) -> None:
+    found = last(each_answer_is_one_that_the_state_allows, tells())
+    assert found == (expected and ("fetch", expected))
+
+
+def test_lost_answer_leaves_the_epoch_open_for_two_answers() -> None:
+    lost = kept().beats("a", 4, lost=True).commits("a", 4, 0, error=STALE)
+    assert excused(each_answer_is_one_that_the_state_allows, lost) == [("commit", MEMBER_NOT_KNOWN)]
+    settles = kept().beats("a", 4, lost=True).beats("a", 4, given=(0, 1)).beats("a", 4).commits("a", 5, 0)
+    assert last(each_answer_is_one_that_the_state_allows, settles) == ("commit", "wrong-answer")
+
+
+def test_lost_answer_leaves_the_assignment_open_until_an_answer_has_one() -> None:
+    history = kept().beats("b", 4, lost=True).beats("b", 4).beats("b", 4).commits("b", 2, 1, error=Error.NONE)
+    assert last(each_answer_is_one_that_the_state_allows, history) is None
+
+
+def test_fetch_that_is_not_stable_after_a_fault() -> None:
+    history = kept().kill(2).moved(3).fetches(0, -1, member="a", epoch=4, error=STALE, stable=False)
+    assert excused(each_answer_is_one_that_the_state_allows, history) == [("fetch", UNSTABLE_OFFSETS)]
+
+
+# --- removals
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: kept().beats("a", 4), ("honest", "held"), id="stays"),
+        pytest.param(lambda: kept().beats("a", 4, error=FENCED), ("honest", "honest-member-removed"), id="is fenced"),
+        pytest.param(lambda: kept().beats("a", 9, error=FENCED), None, id="is fenced at a greater epoch"),
+        pytest.param(
+            lambda: kept().beats("a", 9, error=UNKNOWN),
+            ("time-out", "removed-too-early"),
+            id="is removed at a greater epoch",
+        ),
+        pytest.param(
+            lambda: fallen_silent(44).beats("a", 2, error=UNKNOWN), ("time-out", "held"), id="is removed by its session"
+        ),
+        pytest.param(lambda: fallen_silent(44).beats("a", 2), None, id="is still there"),
+        pytest.param(
+            lambda: fallen_silent(30).beats("a", 2, error=UNKNOWN),
+            ("time-out", "removed-too-early"),
+            id="is removed before its session ends",
+        ),
+        pytest.param(lambda: kept().leaves("a").beats("a", 4, error=UNKNOWN), None, id="has left"),
+        pytest.param(
+            lambda: kept().beats("a", 4, error=UNKNOWN, instance="i"),
+            None,
+            id="is called as an instance that it is not",
+        ),
+    ],
+)
+def test_member_that_heartbeats(tells: Tells, expected: tuple[str, str] | None) -> None:
+    assert last(honest_members_stay, tells()) == expected
+
+
+def test_member_that_keeps_a_partition_beyond_its_rebalance_timeout() -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+    asked = history.beats("a", 1, given=(0,)).later(2).beats("a", 1, error=UNKNOWN)
+    assert last(honest_members_stay, asked) == ("time-out", "held")
+    acknowledged = (
+        GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+    )
+    acknowledged.beats("a", 1, given=(0,)).beats("a", 1, 2, owned=(0,)).later(2).beats("a", 2, error=UNKNOWN)
+    assert last(honest_members_stay, acknowledged) == ("time-out", "removed-too-early")

@@ -1,0 +1,214 @@
+"""Owners of partitions, one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidence
+from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED
+from conformance.judging.groups.owners import (
+    at_most_one_owner,
+    owners_share_no_epoch,
+    partition_is_given_after_it_was_given_up,
+)
+from conformance.judging.judge import judge_history
+from history.effects import Effects
+from protocol.codes import Error
+from tests.support.groups import READ, GroupHistory, handed_over, revoked, settled
+from tests.support.judging import excused
+
+JUDGES = [at_most_one_owner, partition_is_given_after_it_was_given_up, owners_share_no_epoch]
+TRUNCATED = Effects(process="restarts", abrupt=True, disk=("log-tail",))
+
+
+def results(history: GroupHistory) -> list[tuple[str, str, str]]:
+    found = judge_history(JUDGES, history.history).observations
+    return [(one.requirement.removeprefix("KIP1251-"), one.case, one.label or one.result) for one in found]
+
+
+def held(case: str, owners: str = "dynamic", moved: str = "membership") -> list[tuple[str, str, str]]:
+    return [("INV-08", owners, "held"), ("BASE-02", case, "held"), ("BASE-03", moved, "held")]
+
+
+TWO_OWNERS = [("INV-08", "dynamic", "two-owners"), ("BASE-02", "acknowledged", "given-too-early")]
+
+
+def away() -> GroupHistory:
+    """Let the static member a leave to return."""
+    return (
+        GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).leaves("a", instance="i", to_return=True)
+    )
+
+
+def mixed() -> GroupHistory:
+    """Let b join a group in which the classic member a has partitions 0 and 1."""
+    return GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1)).joins("b", 2, ())
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param(lambda: revoked().beats("b", 2, given=(1,)), id="it was not given up"),
+        pytest.param(lambda: settled().beats("b", 2, given=(1,)), id="its owner was not told"),
+        pytest.param(lambda: revoked().beats("a", 1).beats("b", 2, given=(1,)), id="its owner says nothing of it"),
+        pytest.param(
+            lambda: revoked().beats("a", 7, owned=(0,), error=Error.FENCED_MEMBER_EPOCH).beats("b", 2, given=(1,)),
+            id="what gave it up was refused",
+        ),
+        pytest.param(
+            lambda: revoked().beats("a", 1, owned=(0, 1)).beats("b", 2, given=(1,)), id="its owner says that it has it"
+        ),
+        pytest.param(
+            lambda: revoked().beats("a", 1, given=(0, 1)).beats("b", 2, given=(1,)),
+            id="its owner was shown it again before it gave it up",
+        ),
+    ],
+)
+def test_two_owners(history: object) -> None:
+    assert callable(history)
+    assert results(history()) == TWO_OWNERS
+
+
+def test_next_owner_after_an_acknowledgement() -> None:
+    assert results(handed_over()) == held("acknowledged")
+
+
+def test_next_owner_after_an_acknowledgement_whose_answer_is_lost() -> None:
+    assert results(revoked().beats("a", 1, owned=(0,), lost=True).beats("b", 2, given=(1,))) == held("acknowledged")
+
+
+def test_next_owner_after_a_leave() -> None:
+    assert results(settled().leaves("a").beats("b", 2, 3, given=(1,))) == held("left")
+
+
+def test_next_owner_after_a_rejoin() -> None:
+    history = revoked().joins("a", 2, (0,)).beats("b", 2, given=(1,))
+    assert results(history) == held("acknowledged")
+
+
+def test_next_owner_after_its_owner_was_removed() -> None:
+    history = settled().later(44).beats("b", 2, 3, given=(0, 1)).beats("a", 1, error=Error.UNKNOWN_MEMBER_ID)
+    assert sorted(results(history)) == sorted(held("removed") * 2)
+
+
+def test_next_owner_once_the_former_one_may_be_removed() -> None:
+    """No later answer says whether the former owner was removed."""
+    history = settled().later(44).beats("b", 2, 3, given=(1,))
+    assert results(history) == []
+    assert excused(at_most_one_owner, history) == [("dynamic", MAY_BE_REMOVED)]
+
+
+def test_next_owner_before_the_session_of_the_former_one_ends() -> None:
+    history = settled().later(30).beats("b", 2, given=(1,))
+    assert results(history) == TWO_OWNERS
+
+
+def test_next_owner_while_a_short_session_may_have_ended() -> None:
+    history = settled().alters(consumer_session_timeout_ms="6000").later(6).beats("b", 2, given=(1,))
+    assert results(history) == []
+
+
+def test_next_owner_once_the_rebalance_timeout_is_over() -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+    asked = history.beats("a", 1, given=(0,)).later(2).beats("a", 1).beats("b", 2, given=(1,))
+    assert excused(at_most_one_owner, asked) == [("dynamic", MAY_BE_REMOVED)]
+
+
+def test_member_that_has_nothing_to_give_up_has_no_rebalance_timeout() -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+    assert results(history.later(3).beats("a", 1).beats("b", 2, given=(1,))) == TWO_OWNERS
+
+
+def test_partition_that_comes_back_to_its_owner() -> None:
+    history = handed_over().beats("b", 2, 3, owned=()).beats("a", 2, 4, given=(0, 1))
+    assert results(history) == [one for one in held("acknowledged") for _ in range(2)]
+
+
+# --- static members
+
+
+def test_returning_instance_is_the_same_owner() -> None:
+    assert results(away().joins("c", 2, (0, 1), instance="i")) == []
+
+
+def test_instance_that_is_robbed_while_it_is_away() -> None:
+    history = away().beats("b", 2, 3, given=(1,)).joins("c", 3, (0, 1), instance="i")
+    assert ("INV-08", "static", "two-owners") in results(history)
+
+
+def test_instance_that_loses_a_partition_to_another_member() -> None:
+    assert results(away().beats("b", 2, 3, given=(1,)))[0] == ("INV-08", "static", "held")
+
+
+# --- classic members
+
+
+def test_classic_member_that_did_not_rejoin() -> None:
+    assert results(mixed().beats("b", 2, given=(1,))) == TWO_OWNERS
+
+
+def test_classic_member_in_a_running_rebalance_that_rejoined() -> None:
+    asked = mixed().classic_beats("a", 1, Error.REBALANCE_IN_PROGRESS).classic_joins("a", 2, owned=(0,))
+    assert results(asked.syncs("a", 2, (0,)).beats("b", 2, given=(1,))) == held("acknowledged")[:2]
+
+
+def test_cooperative_member_that_rejoins_with_what_it_has() -> None:
+    assert results(mixed().classic_joins("a", 2, owned=(0, 1)).beats("b", 2, given=(1,))) == TWO_OWNERS
+
+
+def test_classic_members_are_moved_by_their_leader() -> None:
+    history = GroupHistory().classic_joins("a", 1).syncs("a", 1, (0, 1)).classic_joins("b", 1).syncs("b", 1, (1,))
+    assert results(history) == []
+
+
+def test_instance_that_an_administrator_removes() -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).classic_leaves("", instance="i")
+    assert results(history.beats("b", 2, 3, given=(1,))) == held("left", "static")
+
+
+# --- epochs
+
+
+def test_next_owner_at_the_epoch_of_the_former_one() -> None:
+    history = revoked().beats("a", 1, 2, owned=(0,)).beats("b", 1, 1, given=(1,))
+    assert ("BASE-03", "membership", "shared-epoch") in results(history)
+
+
+def test_epoch_that_was_answered_after_the_partition_was_taken_away_does_not_count() -> None:
+    assert results(revoked().beats("a", 1, 2).beats("a", 2, 2, owned=(0,)).beats("b", 2, given=(1,)))[-1][2] == "held"
+
+
+def test_next_owner_in_a_group_that_may_begin_again() -> None:
+    history = GroupHistory().joins("a", 5, (0,)).leaves("a").joins("b", 1, (0,))
+    assert excused(owners_share_no_epoch, history) == [("membership", GROUP_MAY_BE_DELETED)]
+
+
+def test_subscription_that_changes_during_the_revocation() -> None:
+    history = (
+        revoked().beats("b", 2, topics=("topic", "other")).beats("a", 1, 3, owned=(0,)).beats("b", 2, 3, given=(1,))
+    )
+    assert results(history)[-1] == ("BASE-03", "subscription", "held")
+
+
+def test_delayed_assignment() -> None:
+    history = GroupHistory().alters(consumer_assignment_interval_ms="500").joins("a", 1, (0,)).joins("b", 2, ())
+    moved = history.beats("a", 1, given=()).beats("a", 1, 3, owned=()).beats("b", 2, 3, given=(0,))
+    assert results(moved)[-1] == ("BASE-03", "assignment-interval", "held")
+
+
+# --- what a fault may have lost
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [("__consumer_offsets-1", [("dynamic", OFFSETS_LOST)]), ("__consumer_offsets-0", []), ("topic-0", [])],
+)
+def test_damage_to_the_log_of_the_group(partition: str, expected: list[tuple[str, Evidence]]) -> None:
+    history = revoked().started_with(offsets_topic_num_partitions="3")
+    history.hit("damage", 1, effects=TRUNCATED, partition=partition).heal("damage", 1)
+    assert excused(at_most_one_owner, history.beats("b", 2, given=(1,))) == expected
+
+
+def test_coordinator_that_does_not_hear_of_its_successor() -> None:
+    history = revoked().hit("cut-off-from-controllers", 1).beats("b", 2, given=(1,))
+    assert excused(at_most_one_owner, history) == [("dynamic", STALE_COORDINATOR)]
