@@ -327,3 +327,39 @@ class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):
 
     topic: str = METADATA_TOPIC
     partition: int = 0
+
+
+class GroupRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A record of the offsets topic, decoded with the release's own schemas.
+
+    `kind` is the name of the schema without Key and Value, as `ConsumerGroupMetadata`; `commit` or `abort` for the end of a
+    transaction, `unknown` for a record of another kind of group. `value` is None for a tombstone. Bytes are base64.
+    """
+
+    offset: int
+    leader_epoch: int = -1
+    kind: str
+    key: dict[str, Any] = {}
+    value: dict[str, Any] | None = None
+    version: int = -1
+    """The version of the value; -1 without one."""
+    producer_id: int = -1
+    producer_epoch: int = -1
+    transactional: bool = False
+
+
+class GroupRecords(msgspec.Struct, frozen=True, gc=False):
+    """The records of one partition of the offsets topic from `start` up to the high watermark `end`, in their order."""
+
+    start: int
+    end: int
+    records: tuple[GroupRecord, ...] = ()
+
+
+class ReadGroupLog(Operation[GroupRecords], frozen=True):
+    """A read of a partition of the offsets topic at its leader."""
+
+    op: ClassVar[str] = "group_log"
+
+    log_partition: int
+    start: int

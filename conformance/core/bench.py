@@ -46,11 +46,13 @@ from history.due import Due
 from history.events import Ended
 from history.readings import (
     File,
+    GroupRecords,
     HeldReplicas,
     Metric,
     PartitionRegistration,
     ReadDisks,
     ReadFile,
+    ReadGroupLog,
     ReadMetadataLog,
     ReadMetric,
     ReadRegistration,
@@ -321,6 +323,14 @@ class Bench:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""
         wanted = ReadDisks(list(hosts), [list(names) for names in hosts.values()])
         return self._read("cluster", wanted, lambda: self._require_cluster().replicas(hosts))
+
+    def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
+        """Return the records of a partition of the offsets topic from an offset on, as its leader `name` serves them."""
+        return self._read(
+            name,
+            ReadGroupLog(partition, start),
+            lambda: self._require_cluster().group_records(name, partition, start),
+        )
 
     def disk(self, name: str, partition: str) -> Disk:
         """Return a broker's replica of a partition (`topic-0`) on disk. It can be read, or damaged while the broker is down."""

@@ -25,17 +25,21 @@ from fixtures.images import jar_of
 from fixtures.producers import KafkaPythonProducer
 from fixtures.starvation import STARVATION, cpu_pressure
 from fixtures.tape import Tape
+from fixtures.views.group_records import read_group_records
 from fixtures.waiting import eventually
 from fixtures.wire import NodeClient, Schemas, Tap
 from fixtures.wire.schemas import Message, SchemaError
-from fixtures.wire.tap import WaitingTap
+from fixtures.wire.tap import PassThrough, WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
-from history.readings import HeldMetadataLog, HeldReplicas, RegistrationHistories, ToolRun
+from history.readings import GroupRecords, HeldMetadataLog, HeldReplicas, RegistrationHistories, ToolRun
 from protocol.errors import KitError
 from protocol.messages import Topic
 
 T = TypeVar("T")
+
+GROUP_LOG_JARS = ("kafka-group-coordinator", "kafka_2.13")
+"""The jar with the schemas of the offsets topic, then the one that had them in earlier releases."""
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -128,6 +132,10 @@ class Cluster(Protocol):
         """Return the metadata logs on the disks of all controllers."""
         ...
 
+    def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
+        """Return the records of a partition of the offsets topic, as its leader, this node, serves them."""
+        ...
+
     def remove_file(self, name: str, path: str) -> None:
         """Remove a file below the data directory of a node that is down."""
         ...
@@ -207,6 +215,13 @@ class LiveCluster:
 
     def metadata_logs(self) -> dict[str, HeldMetadataLog]:
         return held_metadata_logs([self.container(name) for name in self._cluster.controllers])
+
+    def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
+        client = self.client(name, PassThrough())
+        try:
+            return read_group_records(client, lambda message: self.message(message, GROUP_LOG_JARS), partition, start)
+        finally:
+            client.close()
 
     def remove_file(self, name: str, path: str) -> None:
         on_volume(self.container(name), remove_command(path))

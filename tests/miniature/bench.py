@@ -23,6 +23,7 @@ from fixtures.wire.schemas import Message, Plain
 from history.due import Due
 from history.events import AnyEvent, Example, ProcessEnd
 from history.readings import (
+    GroupRecords,
     HeldMetadataLog,
     HeldReplica,
     HeldReplicas,
@@ -259,6 +260,9 @@ class Miniature:
 
     def metadata_logs(self) -> dict[str, HeldMetadataLog]:
         raise KitError("the miniature's controller decides alone, and has no quorum whose logs could be read")
+
+    def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
+        raise KitError("the miniature has no jars, and so no schemas of the offsets topic")
 
     def remove_file(self, name: str, path: str) -> None:
         raise KitError("the miniature has no files")

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
-from conformance.machines.groups.ground import Ground
+from conformance.machines.groups.ground import OFFSETS_TOPIC, Ground
 from conformance.machines.groups.slots import Slot
 from fixtures.waiting import Overdue
 from protocol.codes import Error
@@ -22,6 +22,13 @@ class Rest:
     def __init__(self, ground: Ground, members: Mapping[do.GroupName, Mapping[do.Slot, Slot]]) -> None:
         self._ground = ground
         self._members = members
+        self._log_ends = {
+            ground.log_partition(on): ground.coordinator(on)
+            .list_offsets(OFFSETS_TOPIC, ground.log_partition(on))
+            .offset
+            for on in do.GROUPS
+        }
+        """The log ends at the beginning of the example, by partition of the offsets topic."""
 
     def settle(self) -> None:
         """Let all members wake, and former ones leave; then heartbeat until each group is stable, or the time is up."""
@@ -52,4 +59,9 @@ class Rest:
         return False
 
     def read_log(self) -> None:
-        """Read what the groups' coordinators have written."""
+        """Read what the groups' coordinators have written since the example began."""
+        by_partition = {self._ground.log_partition(on): on for on in do.GROUPS}
+        for partition, on in by_partition.items():
+            with suppress(*UNANSWERED, Absent):
+                node = self._ground.coordinator(on).node
+                self._ground.bench.group_records(node, partition, self._log_ends[partition])

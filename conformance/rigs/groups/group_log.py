@@ -130,11 +130,15 @@ def strings_of(key: bytes) -> list[str]:
 
 
 class GroupLog:
-    """The part of __consumer_offsets written since this object was created. The kit's clusters give the topic one partition."""
+    """The part of a partition of __consumer_offsets written since this object was created.
 
-    def __init__(self, group: Group) -> None:
+    Clusters of one node give the topic one partition; on others the group's own one has to be named.
+    """
+
+    def __init__(self, group: Group, partition: int = 0) -> None:
         self.group = group
-        self.start = group.node.list_offsets(OFFSETS_TOPIC, 0).offset
+        self.partition = partition
+        self.start = group.node.list_offsets(OFFSETS_TOPIC, partition).offset
 
     def current_assignment(self, member: GroupMember) -> StoredAssignment:
         """Return the member's newest current assignment record. Raises Overdue if there is none: it is written before
@@ -216,7 +220,7 @@ class GroupLog:
         return found
 
     def _batches(self) -> Iterator[Batch]:
-        yield from batches_from(self.group.node, OFFSETS_TOPIC, 0, self.start)
+        yield from batches_from(self.group.node, OFFSETS_TOPIC, self.partition, self.start)
 
     def _records(self) -> Iterator[Record]:
         for batch in self._batches():
