@@ -16,7 +16,7 @@ from fixtures.disk.log_dirs import log_dir_of, path_in_log_dir
 from fixtures.disk.producers import is_whole, snapshot_name, snapshot_offsets
 from fixtures.disk.replicas import Replica, read_offsets, read_replica
 from fixtures.disk.volume import on_volume, remove_command, truncate_command, write_command
-from fixtures.faults.base.fault import Fault
+from fixtures.faults.base.fault import Fault, NothingToDamage
 from fixtures.faults.kinds.batches import CutTailAbove, cut_tail
 from fixtures.faults.kinds.damage import Place, batch_places
 from fixtures.faults.kinds.disk import FailedDirectory, fail_directory, is_directory
@@ -69,7 +69,7 @@ class ChangeResult(msgspec.Struct, frozen=True):
 class Disk:
     """One partition (`topic-0`), or one of several log directories, on one broker's disk.
 
-    Each method says whether the broker may run.
+    Each method says whether the broker may run. Damage raises NothingToDamage if the broker has not written the file.
     """
 
     def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], ClusterNode]) -> None:
@@ -148,7 +148,8 @@ class Disk:
         fault = RemoveRebuiltFile(role=self._name, file="producer-snapshots")
         self._inject(fault, {"above": above})
         found = self._tape.call(self._name, "remove", {"path": f"{self._partition}/snapshots"}, ChangeResult, lose_now)
-        self._witness(fault, found.before and not found.after, {})
+        self._require_written(fault, found, f"a producer snapshot above {above}")
+        self._witness(fault, not found.after, {})
         return found
 
     def tear_snapshot(self, offset: int) -> ChangeResult:
@@ -158,6 +159,8 @@ class Disk:
         def tear_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
+            if not node.exists(place):
+                return ChangeResult(False, False)
             whole = node.read_file(place)
             on_volume(node, truncate_command(place, len(whole) // 2))
             return ChangeResult(True, True, node.read_file(place))
@@ -165,6 +168,7 @@ class Disk:
         fault = TornProducerSnapshot(role=self._name)
         self._inject(fault, {"path": path})
         found = self._tape.call(self._name, "tear", {"path": path}, ChangeResult, tear_now)
+        self._require_written(fault, found, path)
         self._witness(fault, found.content is not None and not is_whole(found.content), {})
         return found
 
@@ -218,7 +222,8 @@ class Disk:
 
         self._inject(fault, {"path": path})
         found = self._tape.call(self._name, "remove", {"path": path}, ChangeResult, lose_now)
-        self._witness(fault, found.before and not found.after, {})
+        self._require_written(fault, found, path)
+        self._witness(fault, not found.after, {})
         return found
 
     # --- parts
@@ -240,6 +245,12 @@ class Disk:
         if not met:
             raise KitError(f"{fault.name} on {self._name} does not show on its disk: {say(detail)}")
         self._record(fault, "witness", detail)
+
+    def _require_written(self, fault: Fault, found: ChangeResult, what: str) -> None:
+        """Raise NothingToDamage if there was no file; the fault is over then."""
+        if not found.before:
+            self._record(fault, "heal", {"never written": what})
+            raise NothingToDamage(f"{fault.name}: {self._name} has not written {what}")
 
     def _record(self, fault: Fault, phase: Phase, detail: dict[str, Any]) -> None:
         about = {"partition": self._partition, **detail}

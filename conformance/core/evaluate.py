@@ -23,6 +23,7 @@ from conformance.judging.quorum.story import QuorumStory
 from conformance.judging.reading import Reading
 from conformance.judging.sentences import promise_text, violation_sentence
 from conformance.judging.situations import situation_of
+from fixtures.faults.base.fault import NothingToDamage
 from fixtures.spending import spending
 from history.events import History, Premise
 from history.observations import Observation
@@ -58,7 +59,8 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     """Run the check's body on the bench's tape.
 
     `arguments` are the drawn inputs as Python values; `context` is the data of a shared rig, otherwise empty. An exception is an
-    error of the kit, unless the history shows that the tested system failed to do something it owed: then the premise is lost. A
+    error of the kit, unless the history shows that the tested system failed to do something it owed, or has not written a file
+    that the check damages: then the premise is lost. A
     probe observes a violation and never raises it.
     """
     outcome = _evaluate(check, bench, arguments, context)
@@ -105,6 +107,9 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
         _require_rest(check, bench)
         if not is_calm(bench.tape.history.events):
             bench.read_quorum()
+    except NothingToDamage as missing:
+        bench.tape.premise(str(missing), False)
+        return ExampleOutcome("premise lost", str(missing), observations, _count_excuses(check, bench, excuses))
     except KitError as error:
         bench.record_failure(error)
         if hindered := hindrance(bench.tape.history):

@@ -14,6 +14,7 @@ from conformance.core import damaging
 from conformance.core.damaging import ChangeResult, Disk
 from fixtures.disk.checkpoint import EPOCHS, HIGH_WATERMARKS
 from fixtures.disk.producers import snapshot_name
+from fixtures.faults.base.fault import NothingToDamage
 from fixtures.tape import LiveTape, StoredTape
 from history.events import End, Example, Fault
 from history.store import HistoryWriter, read_histories
@@ -103,11 +104,16 @@ def test_the_disk_of_a_broker_that_is_up_is_left_alone(tape: LiveTape, state: An
     assert list(node.files) == [EPOCH_FILE]
 
 
-@pytest.mark.parametrize("node", [FakeNode(EPOCH_FILE, obeys=False), FakeNode()], ids=["still there", "never there"])
-def test_damage_that_the_disk_does_not_show_is_not_witnessed(tape: LiveTape, node: FakeNode) -> None:
+def test_damage_that_the_disk_does_not_show_is_not_witnessed(tape: LiveTape) -> None:
     with pytest.raises(KitError, match="does not show on its disk"):
-        disk(tape, node).remove_epoch_checkpoint()
+        disk(tape, FakeNode(EPOCH_FILE, obeys=False)).remove_epoch_checkpoint()
     assert phases(tape) == [("remove-epoch-checkpoint", "inject")]
+
+
+def test_a_file_that_was_never_written_cannot_be_damaged(tape: LiveTape) -> None:
+    with pytest.raises(NothingToDamage, match=f"broker-1 has not written {EPOCH_FILE}"):
+        disk(tape, FakeNode()).remove_epoch_checkpoint()
+    assert phases(tape) == [("remove-epoch-checkpoint", "inject"), ("remove-epoch-checkpoint", "heal")]
 
 
 def test_a_file_that_was_put_is_read_back(tape: LiveTape) -> None:
@@ -149,8 +155,10 @@ class TestSnapshots:
         assert phases(tape) == [("remove-rebuilt-file", "inject"), ("remove-rebuilt-file", "witness")]
 
     def test_none_can_be_lost_where_there_are_none(self, tape: LiveTape) -> None:
-        with pytest.raises(KitError, match="does not show on its disk"):
+        with pytest.raises(NothingToDamage, match="has not written a producer snapshot above 7"):
             disk(tape, FakeNode(*SNAPSHOTS)).remove_snapshots(above=7)
+        with pytest.raises(NothingToDamage, match=f"has not written topic-0/{snapshot_name(8)}"):
+            disk(tape, FakeNode(*SNAPSHOTS)).tear_snapshot(8)
 
     def test_a_torn_one_is_no_longer_whole(self, tape: LiveTape) -> None:
         disk(tape, FakeNode(*SNAPSHOTS)).tear_snapshot(7)

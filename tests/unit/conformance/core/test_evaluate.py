@@ -20,6 +20,7 @@ from conformance.core.waiting import SLEEP_THRESHOLD, Settled
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, NOT_ANSWERED, STARVED
 from conformance.judging.judge import Excuse, Finding, judge
 from conformance.judging.judges import JUDGES
+from fixtures.faults.base.fault import NothingToDamage
 from fixtures.starvation import STARVATION
 from fixtures.tape import StoredTape
 from fixtures.wire import NotSent, Unanswered, WireError
@@ -546,6 +547,17 @@ def test_a_check_that_waits_for_less_than_the_bound_is_in_trouble(play: Play) ->
 
     outcome, _ = play.live(check_of(waits), FakeCluster(5, 7))
     assert (outcome.end, "the effect: not within 0.01 s" in outcome.detail) == ("error", True)
+
+
+def test_a_file_that_the_broker_never_wrote_is_a_lost_premise(play: Play) -> None:
+    def damages(log: Log) -> Claims:
+        """To a file that is not there."""
+        yield held_if(True, log.end())
+        raise NothingToDamage("remove-epoch-checkpoint: broker-1 has not written it")
+
+    outcome, history = play.live(check_of(damages), FakeCluster(5, 7))
+    assert (outcome.end, [one.result for one in outcome.observations]) == ("premise lost", ["held"])
+    assert [(one.what, one.met) for one in history.events if isinstance(one, Premise)] == [(outcome.detail, False)]
 
 
 @pytest.mark.parametrize(("memory", "ending"), [(False, "premise lost"), (True, "error")])
