@@ -25,10 +25,11 @@ class ComparedViolation(msgspec.Struct, frozen=True):
 
 
 class ComparedCell(JudgedCell, frozen=True, kw_only=True):
-    """A cell, and the reason for its verdict."""
+    """A cell, the reason for its verdict, and its evidence folders."""
 
     reason: str = ""
     shown: list[ComparedViolation] = []
+    evidence: list[str] = []
 
     @property
     def why(self) -> str:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 
+from conformance.campaign.night.alarm import complaints, read_published
 from conformance.campaign.night.archive import Archive
 from conformance.campaign.night.attempts import (
     Attempt,
@@ -17,6 +19,7 @@ from conformance.campaign.night.attempts import (
 )
 from conformance.campaign.night.outcome import night_code, night_summary
 from conformance.campaign.night.plan import plan_night, read_night, write_night
+from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
 from conformance.cli.group import HELP
 from conformance.cli.means import Means
@@ -30,10 +33,12 @@ from conformance.cli.night_merge import (
     tables_of,
     write_summary,
 )
+from conformance.cli.night_tell import read_issues, requests_of
 from conformance.cli.options import deviations_option
-from conformance.running.provenance import ATTEMPT
+from conformance.running.provenance import ATTEMPT, last_commit
 from fixtures.errors import WrongUse
 from fixtures.images import select_versions
+from history.exit_codes import exit_code_of
 from protocol.errors import KitError
 from reports.commands.options import PATH
 
@@ -45,6 +50,15 @@ _legs = click.option(
 )
 _archive = click.option(
     "--archive", type=PATH, default=Path("nights"), metavar="DIR", show_default=True, help="the published nights"
+)
+
+_published = click.option(
+    "--published",
+    type=PATH,
+    default=Path("night/published.json"),
+    metavar="FILE",
+    show_default=True,
+    help="the newest published night",
 )
 
 
@@ -129,6 +143,7 @@ def leg(
 @click.option(
     "--lab", type=PATH, default=Path("night/lab"), metavar="DIR", show_default=True, help="the fault lab's tables"
 )
+@_published
 @click.option(
     "--bound", type=click.IntRange(min=0), default=900, metavar="MIB", show_default=True, help="the site's size"
 )
@@ -142,6 +157,7 @@ def merge(
     out: Path,
     pooled: Sequence[str],
     lab: Path,
+    published: Path,
     bound: int,
     deviations: Sequence[str],
 ) -> int:
@@ -158,13 +174,44 @@ def merge(
         outcomes = merge_legs(made, found, counting, known, out, options, means or Means())
         summary = night_summary(made, outcomes, is_published=is_published) + tables_of(lab)
         if is_published:
-            publish(published_night(made, counting, outcomes), known, out, bound * 1024**2)
+            newest = published_night(made, counting, outcomes)
+            publish(newest, known, out, bound * 1024**2)
+            write_whole(published, msgspec.json.encode(newest))
         write_summary(summary, out)
     except OSError as error:
         raise KitError(f"night {made.night}: {error}. Nothing is published; what was published is kept.") from error
     _tell_job({"published": json.dumps(is_published)}, summary)
     click.echo(summary.strip())
     return night_code(outcomes)
+
+
+@night.command(context_settings=HELP)
+@_plan_file
+@_archive
+@click.option(
+    "--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True, help="the merged night"
+)
+@click.option("--open", "issues", type=PATH, metavar="FILE", help="open issues: gh issue list --json number,title,body")
+@click.option("--page", default="", metavar="URL", help="the address of the published site")
+@click.option("--to", type=PATH, default=Path("night/issues.json"), metavar="FILE", show_default=True)
+def tell(file: Path, archive: Path, out: Path, issues: Path | None, page: str, to: Path) -> None:
+    """Write which issues to open, update and close, as requests to GitHub's API; none for a night that is not published."""
+    made = read_night(file)
+    published = Archive(archive).find(made.night)
+    requests = requests_of(published, out, read_issues(issues), page) if published else []
+    write_whole(to, msgspec.json.format(msgspec.json.encode(requests), indent=1))
+    for request in requests:
+        click.echo(f"{request.action} {request.title}")
+
+
+@night.command(context_settings=HELP)
+@_published
+def alarm(published: Path) -> int:
+    """Complain, with exit code 3, if no night was published for 36 hours, or the schedule is about to be switched off."""
+    found = [*complaints(read_published(published), last_commit(), datetime.now(UTC))]
+    for complaint in found:
+        click.echo(complaint)
+    return exit_code_of(troubled=bool(found))
 
 
 def _tell_job(outputs: Mapping[str, str], summary: str = "") -> None:

@@ -47,6 +47,12 @@ def commit_of(kit: Path) -> str:
     return commit + (CHANGED if commit and _git(kit, "status", "--porcelain") else "")
 
 
+def last_commit(kit: Path = KIT) -> datetime | None:
+    """Return the time of a checkout's last commit; None for an installed kit."""
+    seconds = _git(kit, "log", "-1", "--format=%ct")
+    return datetime.fromtimestamp(int(seconds), UTC) if seconds else None
+
+
 def _git(folder: Path, *words: str) -> str:
     """Return git's answer; empty if it has none, or if there is no git."""
     try:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 NIGHTLY = ROOT / ".github" / "workflows" / "nightly.yml"
+ALARM = ROOT / ".github" / "workflows" / "alarm.yml"
 FORMS = [path for path in sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")) if path.name != "config.yml"]
 NEEDED = {"input": "label", "textarea": "label", "dropdown": "options", "checkboxes": "options", "markdown": "value"}
 """The attribute that an element of each type must have."""
@@ -89,16 +90,33 @@ def test_a_workflow_uses_inputs_jobs_and_steps_that_it_has(path: Path) -> None:
         assert names_after(msgspec.json.encode(job).decode(), "steps") <= {step.get("id") for step in job["steps"]}
 
 
-@pytest.mark.parametrize("job", ["plan", "leg", "merge"])
-def test_a_job_of_the_night_only_calls_the_command_of_its_name(job: str) -> None:
-    """No rule is in a shell: one command, whose options exist and whose words come from the environment."""
-    (step,) = [one for one in jobs_of(read(NIGHTLY))[job]["steps"] if "run" in one]
-    assert step["run"].startswith(f"./kit night {job}")
-    assert not set(step["run"]) & set("|&;<>()`\n")
-    known = {flag for parameter in night.commands[job].params for flag in parameter.opts}
-    assert set(re.findall(r"--[\w-]+", step["run"])) <= known
-    assert set(re.findall(r"\$(\w+)", step["run"])) <= set(step.get("env", ()))
-    assert step["run"].count("$") == step["run"].count('"$')
+def night_steps() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each step of the workflows that calls `./kit night`, with its command."""
+    for job in (job for path in (NIGHTLY, ALARM) for job in jobs_of(read(path)).values()):
+        for step in (step for step in job["steps"] if "./kit night" in step.get("run", "")):
+            yield step["run"].split()[2], step
+
+
+def test_the_jobs_of_a_night_only_call_its_commands() -> None:
+    """No rule is in a shell: one command a step, whose options exist and whose words come from the environment."""
+    assert sorted(name for name, _ in night_steps()) == sorted(night.commands)
+    for name, step in night_steps():
+        assert not set(step["run"]) & set("|&;<>()`\n")
+        known = {flag for parameter in night.commands[name].params for flag in parameter.opts}
+        assert set(re.findall(r"--[\w-]+", step["run"])) <= known
+        assert set(re.findall(r"\$(\w+)", step["run"])) <= set(step.get("env", ()))
+        assert step["run"].count("$") == step["run"].count('"$')
+
+
+def test_one_job_writes_issues_one_writes_pages_and_neither_checks_anything_out() -> None:
+    jobs = jobs_of(read(NIGHTLY))
+    writing = {name: job for name, job in jobs.items() if "write" in job.get("permissions", {}).values()}
+    assert {name: job["permissions"] for name, job in writing.items()} == {
+        "issues": {"issues": "write"},
+        "pages": {"pages": "write", "id-token": "write"},
+    }
+    assert all("checkout" not in step.get("uses", "") for job in writing.values() for step in job["steps"])
+    assert all(read(path)["permissions"] == {"contents": "read"} for path in WORKFLOWS)
 
 
 def test_what_the_night_publishes_is_decided_by_the_merge() -> None:

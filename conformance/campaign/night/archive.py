@@ -61,6 +61,9 @@ class Archive:
         """Return the nights before a night, the newest first. Raises WrongUse for one that cannot be read."""
         return [each for each in self._all_nights() if place_of(each.night) < place_of(before)]
 
+    def find(self, night: str) -> PublishedNight | None:
+        return next((each for each in self._all_nights() if each.night == night), None)
+
     def column(self, label: str, before: str) -> PublishedColumn:
         """Return a column as it was last published in a night before `before`, so never by an earlier attempt of it."""
         nights = self.nights(before)

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,6 +23,7 @@ from fixtures.errors import EngineMissing, WrongUse
 from fixtures.images import select_versions
 from protocol.errors import KitError
 from reports.carried import read_carried
+from reports.matrix_file import ComparedCell
 from tests.support.fake_column_run import OTHER
 
 ALL = select_versions(["all"])
@@ -33,10 +35,11 @@ FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
 def merge_here(out: Path, options: Sequence[str]) -> int:
     """Write the part of a matrix.json that a night reads, without Spark."""
     judged = judged_columns(out / "shards")
-    cells = [judged_cell(cell, {}) for cell in judged.cells]
+    evidence = [str(path.relative_to(out)) for path in out.glob("evidence/*/*")]
+    cells = [ComparedCell(**msgspec.structs.asdict(judged_cell(cell, {})), evidence=evidence) for cell in judged.cells]
     labels = list(dict.fromkeys(cell.kafka_version for cell in cells))
     (out / "matrix" / "parquet").mkdir(parents=True)
-    (out / "matrix" / "matrix.json").write_bytes(msgspec.json.encode(Baseline(kafka_versions=labels, cells=cells)))
+    (out / "matrix" / "matrix.json").write_bytes(msgspec.json.encode(Baseline(kafka_versions=labels, cells=[*cells])))
     (out / "matrix" / "options.json").write_text(json.dumps([*options]))
     return 0
 
@@ -72,6 +75,14 @@ class Nights:
         options = ["--attempt", str(attempt)] if attempt else []
         self._monkeypatch.setenv("KAFKA_CONFORMANCE_ATTEMPT", "")
         return self("leg", leg, *options, dead=leg if dead else "-", **{f"v{leg.replace('.', '_')}": [*words]})
+
+    def tell(self, *options: str) -> None:
+        self("tell", *options)
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads((self.folder / "night" / "issues.json").read_text())
+        return found
 
     def merge(self, *options: str) -> int:
         return self("merge", *options)
@@ -243,6 +254,37 @@ def test_the_site_remembers_each_published_night(nights: Nights) -> None:
     assert f"<small>{OTHERS[-1]}</small>" in two, "a dead leg"
     (three,) = re.findall(r'<tr id="night-3".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
     assert f"<small>{OTHER} on {ONE}</small>" in three, "mended"
+
+
+def test_a_published_night_tells_of_each_new_row(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.publish("2", "satisfied", "violated")
+    report = next((nights.merged / "evidence").glob("*/*")) / "report.md"
+    report.write_text("# it broke")
+    nights.tell("--page", "https://a.example/kit/")
+    (request,) = nights.requests
+    assert (request["action"], request["title"]) == ("open", f"{OTHER} on {ONE}")
+    assert "https://a.example/kit/runs/2/matrix/rows/" in request["fields"]["body"]
+    assert "# it broke" in request["fields"]["body"]
+    open_issues = nights.folder / "open.json"
+    open_issues.write_text(json.dumps([{"number": 3, "title": f"{OTHER} on {ONE}", "body": ""}]))
+    nights.publish("3", "satisfied", "other-satisfied")
+    nights.tell("--open", str(open_issues))
+    assert [(each["action"], each["path"]) for each in nights.requests] == [("close", "issues/3")]
+    open_issues.write_text("[{}]")
+    with pytest.raises(WrongUse, match=r"open.json: .*gh issue list"):
+        nights.tell("--open", str(open_issues))
+    nights("plan", "--night", "4", "--versions", f"{ONE}", "--whole")
+    nights.leg(ONE, "satisfied", "violated")
+    nights.merge()
+    nights.tell()
+    assert nights.requests == [], "a partial night tells nothing"
+
+
+def test_the_time_of_the_newest_published_night_is_kept_for_the_alarm(nights: Nights) -> None:
+    assert nights("alarm") == 3
+    nights.publish("1", "satisfied")
+    assert nights("alarm") == 0
 
 
 def test_the_tables_of_the_fault_lab_are_shown(nights: Nights) -> None:
