@@ -53,7 +53,7 @@ class Strict:
     def wait_until(self, probe: Callable[[], T | None], what: str, *due: Any) -> T:
         return self.bench.eventually(probe, what)
 
-    def in_sync(self, asked: int, *ids: int) -> bool:
+    def state_with_isr(self, asked: int, *ids: int) -> bool:
         return True
 
     def state_known_to(self, asked: int) -> PartitionMetadata:
@@ -76,10 +76,10 @@ class Replicas:
     def eligible(self) -> tuple[int, ...]:
         return self._eligible
 
-    def leaves(self, id: int) -> None:
+    def await_fenced(self, id: int) -> None:
         """Do nothing: it is fenced at once."""
 
-    def returns(self, id: int) -> None:
+    def await_unfenced(self, id: int) -> None:
         """Do nothing: it is unfenced at once."""
 
 

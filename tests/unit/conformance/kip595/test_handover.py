@@ -34,7 +34,7 @@ class ReplacedAfter:
     def name_of(self, id: int) -> str:
         return f"controller-{id}"
 
-    def caught_up(self) -> tuple[Settled, QuorumAnswer]:
+    def await_caught_up(self) -> tuple[Settled, QuorumAnswer]:
         return Settled(1, True), LEADS
 
     @contextmanager
@@ -43,11 +43,11 @@ class ReplacedAfter:
 
     shutting_down = down
 
-    def successor(self, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
+    def await_successor(self, gone: str, within: float) -> tuple[Settled, QuorumAnswer | None]:
         settled = self._until(self.elects, within)
         return settled, LEADS if settled.outcome else None
 
-    def writes(self, gone: str, within: float) -> Settled:
+    def await_write(self, gone: str, within: float) -> Settled:
         return self._until(self.serves, within)
 
     def end_of_wait(self, met: bool, within: float) -> Settled:

@@ -61,7 +61,7 @@ class Shown:
     def name_of(self, id: int) -> str:
         return next(name for name, known in IDS.items() if known == id)
 
-    def look(self) -> dict[str, dict[str, Any]]:
+    def read_metrics(self) -> dict[str, dict[str, Any]]:
         return self._look
 
     def agreed_leader(self) -> LeaderAndEpoch:
