@@ -61,7 +61,7 @@ OWED_STEPS: dict[Due, OwedStep] = {
     "write": OwedStep("KIP360-SEQ-01", "idempotent"),
     "description": OwedStep("KIP360-TXN-07", "legacy"),
     "transaction end": OwedStep("KIP360-TXN-12", "legacy", T),
-    "member": OwedStep("KIP1251-BASE-08", "one-coordinator"),
+    "member": OwedStep("KIP1251-INV-13", "honest"),
     "commit": OwedStep("KIP1251-COMMIT-01", "owned"),
     "assignment in the log": OwedStep("KIP1251-AE-04", "assigned"),
 }

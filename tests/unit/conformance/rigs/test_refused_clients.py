@@ -217,7 +217,7 @@ def heartbeats(error: Error) -> Handler:
     ("error", "violated", "end"),
     [
         (Error.NONE, [], "judged"),
-        (Error.FENCED_MEMBER_EPOCH, [("KIP1251-BASE-08", "one-coordinator")], "premise lost"),
+        (Error.FENCED_MEMBER_EPOCH, [("KIP1251-INV-13", "honest")], "premise lost"),
     ],
 )
 def test_a_member_refused_at_its_own_epoch_turns_its_row_red(
