@@ -174,7 +174,7 @@ def merge(
         outcomes = merge_legs(made, found, counting, known, out, options, means or Means())
         summary = night_summary(made, outcomes, is_published=is_published) + tables_of(lab)
         if is_published:
-            newest = published_night(made, counting, outcomes)
+            newest = published_night(made, counting, outcomes, known)
             publish(newest, known, out, bound * 1024**2)
             write_whole(published, msgspec.json.encode(newest))
         write_summary(summary, out)

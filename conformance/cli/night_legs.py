@@ -15,6 +15,7 @@ from conformance.campaign.night.attempts import (
     find_attempts,
 )
 from conformance.campaign.night.confirming import confirmations_of, schedules_to_replay, write_confirmations
+from conformance.campaign.night.maturity import provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import NightPlan
 from conformance.campaign.outcome import is_troubled, judged_columns
@@ -48,7 +49,8 @@ def run_leg(
         return _outcome_by_shards(made, found, one.leg, archive, deviations)
 
     first = outcome()
-    return outcome() if replay_new(own, one, first.news.new, deviations, means) else first
+    found = [*first.news.new, *first.provisional]
+    return outcome() if replay_new(own, one, found, deviations, means) else first
 
 
 def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
@@ -104,4 +106,10 @@ def _outcome_by_shards(
     known = load_deviations(shipped_rows(), *map(Path, deviations))
     judged = [judged_columns(one.folder / "shards", known) for one in counting]
     cells = {cell.requirement: judged_cell(cell, each.explained) for each in judged for cell in each.cells}
-    return leg_outcome(name, counting, found, cells, archive.column(name, made.night))
+    young = provisional_rows(archive.ages(made.night), row_hashes())
+    return leg_outcome(name, counting, found, cells, archive.column(name, made.night), young)
+
+
+def row_hashes() -> dict[str, str]:
+    """Return the hash of each row of the catalogue."""
+    return {row.id: row.hash for row in shipped_rows()}

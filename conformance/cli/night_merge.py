@@ -9,13 +9,15 @@ import msgspec
 
 from conformance.campaign.night.archive import Archive, PublishedColumn, PublishedNight
 from conformance.campaign.night.attempts import FoundAttempt
+from conformance.campaign.night.maturity import ages_after, provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import NightPlan
 from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
 from conformance.cli.means import Means
+from conformance.cli.night_legs import row_hashes
 from conformance.cli.options import deviations_options
-from conformance.running.baseline import read_baseline
+from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
 from history.exit_codes import EXIT_SATISFIED
 from protocol.errors import KitError
@@ -66,11 +68,14 @@ def merge_legs(
     means: Means,
 ) -> list[LegOutcome]:
     """Merge the attempts that count, if there are any, and compare each column with its published one."""
-    merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else None
-    return [
-        leg_outcome(name, counting[name], found, merged.column(name) if merged else {}, known.column(name, made.night))
-        for name in made.legs
-    ]
+    merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else Baseline()
+    young = provisional_rows(known.ages(made.night), row_hashes())
+
+    def outcome(name: str) -> LegOutcome:
+        before = known.column(name, made.night)
+        return leg_outcome(name, counting[name], found, merged.column(name), before, young, merged.stale_in(name))
+
+    return [outcome(name) for name in made.legs]
 
 
 def _merged_matrix(
@@ -98,9 +103,10 @@ def _empty(out: Path) -> None:
 
 
 def published_night(
-    made: NightPlan, counting: Mapping[str, Sequence[FoundAttempt]], outcomes: Sequence[LegOutcome]
+    made: NightPlan, counting: Mapping[str, Sequence[FoundAttempt]], outcomes: Sequence[LegOutcome], known: Archive
 ) -> PublishedNight:
     """Return the night as the archive keeps it."""
+    found = (case for one in outcomes for case in (*one.news.new, *one.not_seen_again, *one.provisional))
     return PublishedNight(
         night=made.night,
         legs={name: attempts[-1].attempt.number for name, attempts in counting.items() if attempts},
@@ -111,6 +117,12 @@ def published_night(
         mended={one.leg: one.mended for one in outcomes if one.mended},
         dead=[one.leg for one in outcomes if not one.attempts],
         seconds=sum(one.seconds for one in outcomes),
+        ages=ages_after(
+            known.ages(made.night),
+            row_hashes(),
+            executed={row for one in outcomes for row in one.executed},
+            disturbed={case.requirement for case in found},
+        ),
     )
 
 

@@ -26,6 +26,13 @@ class BaselineColumn(msgspec.Struct, frozen=True):
     profiles: list[str] = []
 
 
+class StaleEntry(msgspec.Struct, frozen=True):
+    """A known deviation that did not hold in a column."""
+
+    requirement: str
+    kafka_version: str
+
+
 class Baseline(msgspec.Struct, frozen=True):
     """The part of a matrix.json that a comparison needs. An empty one knows nothing: every violation is new."""
 
@@ -33,6 +40,11 @@ class Baseline(msgspec.Struct, frozen=True):
     cells: list[JudgedCell] = []
     columns: list[BaselineColumn] = []
     schema: int = MATRIX_SCHEMA
+    stale_deviations: list[StaleEntry] = []
+
+    def stale_in(self, label: str) -> list[str]:
+        """Return the rows with a known deviation that did not hold in a column."""
+        return sorted({entry.requirement for entry in self.stale_deviations if entry.kafka_version == label})
 
     def column(self, label: str) -> dict[str, JudgedCell]:
         """Return the cells of a column by row."""

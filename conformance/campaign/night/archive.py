@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from conformance.campaign.night.maturity import RowAge, RowAges
 from conformance.campaign.night.plan import place_of
 from conformance.campaign.plan import write_whole
 from conformance.judging.news import BrokenCase, JudgedCell
-from conformance.running.baseline import read_baseline
+from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
 
 NIGHT, MATRIX = "night.json", "matrix.json"
@@ -23,7 +24,7 @@ class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
     """A published night, and the attempt of each leg that gave it a column.
 
     `published` is the time in UTC; `new`, `not_seen_again` and `mended` are by leg, `green` are legs without news and trouble.
-    `seconds` is how long the columns that count were run.
+    `seconds` is how long the columns that count were run, `ages` are those of all rows.
     """
 
     night: str
@@ -35,6 +36,7 @@ class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
     mended: dict[str, list[str]] = {}
     dead: list[str] = []
     seconds: float = 0.0
+    ages: dict[str, RowAge] = {}
 
 
 class PublishedColumn(NamedTuple):
@@ -42,13 +44,14 @@ class PublishedColumn(NamedTuple):
     if it never was.
 
     `doubted` are the cases that any night found new and no replay saw again. Those of this night are not broken in its
-    cells.
+    cells. `stale` are the rows with a known deviation that no longer held.
     """
 
     night: str = ""
     age: int = 0
     cells: Mapping[str, JudgedCell] = {}
     doubted: Collection[BrokenCase] = ()
+    stale: Collection[str] = ()
 
 
 class Archive:
@@ -70,15 +73,20 @@ class Archive:
         doubted = {case for each in nights for case in each.not_seen_again.get(label, ())}
         for age, each in enumerate(nights, start=1):
             if label in each.legs:
-                cells = self._cells(each.night, label)
+                matrix = self._read_matrix(each.night)
+                cells = matrix.column(label)
                 for row, case in each.not_seen_again.get(label, ()):
                     cells |= {row: cells[row].without(case)} if row in cells else {}
-                return PublishedColumn(each.night, age, cells, doubted)
+                return PublishedColumn(each.night, age, cells, doubted, matrix.stale_in(label))
         return PublishedColumn()
 
-    def _cells(self, night: str, label: str) -> dict[str, JudgedCell]:
+    def ages(self, before: str) -> RowAges:
+        """Return the ages of rows in the night before `before`; empty if there is none."""
+        return next((each.ages for each in self.nights(before)), {})
+
+    def _read_matrix(self, night: str) -> Baseline:
         try:
-            return read_baseline(self.matrix_of(night)).column(label)
+            return read_baseline(self.matrix_of(night))
         except ValueError as error:
             raise WrongUse(str(error)) from error
 

@@ -1,7 +1,7 @@
 """The outcome of a night: what each leg broke that was not broken when its column was last published."""
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -9,7 +9,7 @@ from conformance.campaign.night.archive import PublishedColumn
 from conformance.campaign.night.attempts import FoundAttempt
 from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
-from conformance.judging.news import BROKEN, BrokenCase, Cells, ColumnNews, JudgedCell, column_news
+from conformance.judging.news import BROKEN, NOT_EXECUTED, BrokenCase, Cells, ColumnNews, JudgedCell, column_news
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
 OLD = 7
@@ -21,7 +21,8 @@ class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """A leg's news beside its `baseline`, the night in which its column was last published; `attempts` are those that count.
 
     `not_seen_again` are new cases that no replay showed and no earlier night found; `confirmed` are the replays of new ones;
-    `mended` are the rows that were broken there.
+    `mended` are the rows that were broken there. New cases of provisional rows are apart. `to_remove` are rows with a known
+    deviation that held neither there nor here; `executed` are those of which a check came to its end.
     """
 
     leg: str
@@ -31,12 +32,15 @@ class LegOutcome(msgspec.Struct, frozen=True, kw_only=True):
     not_seen_again: list[BrokenCase] = []
     confirmed: Confirmations = {}
     mended: list[str] = []
+    provisional: list[BrokenCase] = []
+    to_remove: list[str] = []
+    executed: list[str] = []
     seconds: float = 0.0
     trouble: list[str] = []
 
     @property
     def exit_code(self) -> int:
-        return exit_code_of(violated=bool(self.news.new), troubled=bool(self.reasons))
+        return exit_code_of(violated=bool(self.news.new or self.to_remove), troubled=bool(self.reasons))
 
     @property
     def reasons(self) -> list[str]:
@@ -54,19 +58,29 @@ def leg_outcome(
     all_attempts: Iterable[FoundAttempt],
     now: Cells,
     before: PublishedColumn,
+    young: Collection[str] = (),
+    stale: Collection[str] = (),
 ) -> LegOutcome:
-    """Compare a leg's column with the published one; a leg of which no attempt counts is dead."""
+    """Compare a leg's column with the published one; a leg of which no attempt counts is dead.
+
+    `young` are the provisional rows, `stale` those whose known deviation did not hold in this column.
+    """
     dead = [_why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
     dead += [f"its column is of night {before.night}, {before.age} nights old"] if before.age > OLD else []
     trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [_why_dead(one)])]
     news = column_news(now, before.cells) if counting else ColumnNews()
     confirmed = {case: replays for one in counting for case, replays in one.confirmed.items()}
+    provisional = [case for case in news.new if case.requirement in young]
     unseen = [case for case in news.new if is_missed(confirmed.get(case)) and case not in before.doubted]
+    unseen = [case for case in unseen if case not in provisional]
     return LegOutcome(
         leg=leg,
         attempts=[one.attempt.number for one in counting],
         baseline=before.night,
-        news=msgspec.structs.replace(news, new=[case for case in news.new if case not in unseen]),
+        news=msgspec.structs.replace(news, new=[case for case in news.new if case not in (*unseen, *provisional)]),
+        provisional=provisional,
+        to_remove=[row for row in stale if row in before.stale],
+        executed=[row for row, cell in now.items() if cell.verdict not in NOT_EXECUTED],
         not_seen_again=unseen,
         confirmed=confirmed,
         mended=[row for row, cell in before.cells.items() if cell.verdict in BROKEN and is_well(now.get(row))],
@@ -102,8 +116,8 @@ def night_summary(plan: NightPlan, outcomes: Sequence[LegOutcome], *, is_publish
         why = "; ".join(plan.missing) or "no leg left a column"
         first = f"**Night {plan.night} is partial and published nothing**: {_escape(why)}. Legs: {legs}."
     rows = [
-        "| Kafka | | Beside night | New | New, not seen again | Judged for the first time | Known | Trouble |",
-        "|---|---|---|---|---|---|---|---|",
+        "| Kafka | | Beside night | New | New, not seen again | Provisional | Judged for the first time | Known | Trouble |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join([first, "", *rows, *map(_table_row, outcomes)]) + "\n"
 
@@ -114,8 +128,9 @@ def _table_row(one: LegOutcome) -> str:
         one.leg,
         COLOURS[one.exit_code],
         one.baseline or "none",
-        "; ".join(map(one.describe, news.new)),
+        "; ".join([*map(one.describe, news.new), *(f"{row}: mended? Remove the entry" for row in one.to_remove)]),
         "; ".join(map(one.describe, one.not_seen_again)),
+        "; ".join(map(one.describe, one.provisional)),
         ", ".join(map(str, news.first_judged)),
         str(len(news.known)),
         "; ".join(one.reasons),

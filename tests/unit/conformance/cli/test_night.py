@@ -147,6 +147,21 @@ def test_what_is_new_is_replayed_at_once_with_another_seed(nights: Nights) -> No
     assert replay[replay.index("--conformance-seed") + 1] != "11"
 
 
+def test_a_young_row_is_never_red(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    path = nights.archive_matrix("1").with_name("night.json")
+    published = json.loads(path.read_text())
+    assert published["ages"][OTHER][1] == 14, "the rows of the first night"
+    published["ages"][OTHER][1] = 3
+    path.write_text(json.dumps(published))
+    nights.plan("2")
+    assert nights.leg(ONE, "satisfied", "violated") == 0
+    nights.merge()
+    assert f"|  |  | {NEW}, 3 of 5 replays |" in nights.summary
+    ages = json.loads(nights.archive_matrix("2").with_name("night.json").read_text())["ages"]
+    assert ages[OTHER][1] == 3, "no clean night"
+
+
 def test_what_no_replay_shows_again_is_red_only_in_a_second_night(nights: Nights) -> None:
     nights.publish("1", "satisfied", "other-satisfied")
     nights.plan("2")

@@ -8,7 +8,7 @@ import pytest
 from conformance.campaign.night.archive import NIGHT, Archive, PublishedNight
 from conformance.judging.news import BrokenCase, JudgedCell
 from conformance.judging.verdicts import Verdict
-from conformance.running.baseline import Baseline
+from conformance.running.baseline import Baseline, StaleEntry, read_baseline
 from fixtures.errors import WrongUse
 
 ROW = "KIP101-INV-01"
@@ -35,7 +35,7 @@ def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: P
     assert archive.column("4.3.1", "2026-11-26")[:2] == ("2026-11-25", 1)
     column = archive.column("3.8.1", "2026-11-26")
     assert (column.night, column.age, column.cells[ROW].verdict) == ("2026-11-24", 2, "violated")
-    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {}, ())
+    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {}, (), ())
 
 
 def test_what_no_replay_saw_again_is_not_broken_in_the_baseline(tmp_path: Path) -> None:
@@ -47,6 +47,16 @@ def test_what_no_replay_saw_again_is_not_broken_in_the_baseline(tmp_path: Path) 
     publish(archive, "2", "4.3.1", verdict="violated")
     column = archive.column("4.3.1", "3")
     assert (column.cells[ROW].verdict, column.doubted) == ("violated", {case}), "a second night found it"
+
+
+def test_a_column_tells_which_deviations_did_not_hold_in_it(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "1", "3.8.1", "4.3.1")
+    matrix = read_baseline(archive.matrix_of("1"))
+    stale = msgspec.structs.replace(matrix, stale_deviations=[StaleEntry(ROW, "4.3.1"), StaleEntry(ROW, "4.3.1")])
+    archive.matrix_of("1").write_bytes(msgspec.json.encode(stale))
+    assert archive.column("4.3.1", "2").stale == [ROW]
+    assert archive.column("3.8.1", "2").stale == []
 
 
 def test_no_attempt_of_a_night_is_the_baseline_of_another(tmp_path: Path) -> None:
