@@ -44,10 +44,10 @@ class Member(ConsumerMember):
         """Give everything up, as a client that was fenced."""
         self.epoch, self.owned, self.owned_since, self.to_give_up = JOIN, frozenset(), {}, frozenset()
 
-    def acknowledge(self) -> HeartbeatAnswer:
+    def acknowledge(self, *, received: bool = True) -> HeartbeatAnswer:
         """Send a heartbeat that names all partitions owned."""
         given_up = self.to_give_up
-        answer = self.heartbeat(owned=list_partitions(self.owned))
+        answer = self.heartbeat(owned=list_partitions(self.owned), received=received)
         if answer.error is Error.NONE:
             self.to_give_up -= given_up - self.owned
         return answer
@@ -109,8 +109,7 @@ class ConsumerSlot(Slot):
         if self._member is None:
             self._begin(known_id=False)
         member = self._require()
-        joins = member.epoch == JOIN or self._away
-        answer = self.ground.ask(lambda: self._send_join(member) if joins else member.acknowledge())
+        answer = self.ground.ask(lambda: self._next_beat(member))
         self._note(answer)
         return answer
 
@@ -120,9 +119,16 @@ class ConsumerSlot(Slot):
         answer = self.beat()
         return answer.error is Error.NONE and answer.assignment is None and answer.member_epoch == before
 
-    def _send_join(self, member: Member) -> HeartbeatAnswer:
+    def _next_beat(self, member: Member, *, received: bool = True) -> HeartbeatAnswer:
+        """Send what an honest client sends next: it joins, returns, or acknowledges all partitions."""
+        if member.epoch == JOIN or self._away:
+            return self._send_join(member, received=received)
+        return member.acknowledge(received=received)
+
+    def _send_join(self, member: Member, *, received: bool = True) -> HeartbeatAnswer:
         subscribed = self._subscribed(self._how.reads_from)
-        return member.heartbeat(member_epoch=JOIN, owned=(), server_assignor=self._how.assignor or None, **subscribed)
+        joined = {"member_epoch": JOIN, "owned": (), "server_assignor": self._how.assignor or None}
+        return member.heartbeat(received=received, **joined, **subscribed)
 
     def _note(self, answer: HeartbeatAnswer) -> None:
         """Act on the error of an honest heartbeat as a client does."""
@@ -232,10 +238,12 @@ class ConsumerSlot(Slot):
         self._note(self.ground.ask(lambda: member.heartbeat(owned=owned)))
 
     def lose_answers(self, times: int) -> None:
-        """Send honest heartbeats whose answers are not received; the first one joins if there is no member."""
-        member = self.present
+        """Send honest heartbeats whose answers are not received; they join if there is no member."""
+        if self._member is None:
+            self._begin(known_id=False)
+        member = self._require()
         for _ in range(times):
-            self.ground.ask(lambda: member.heartbeat(owned=list_partitions(member.owned), received=False))
+            self.ground.ask(lambda: self._next_beat(member, received=False))
 
     def beat_at(self, epoch: do.Epoch) -> None:
         """Send a heartbeat at another epoch, and do not receive the answer."""
