@@ -34,7 +34,7 @@ Producer = Literal["producer-1", "producer-2"]
 
 Hold = Literal["kept", "to-give-up", "lost", "never-owned"]
 """Partitions by what a member's client knows about them: it owns them, has been told to give them up and has not
-acknowledged that, owned them once, or never owned them."""
+acknowledged that, owned them once, or never owned them. A member without any of the kind takes those that it owns."""
 Epoch = Literal["current", "first-owned", "before-owned", "previous", "older", "beyond", "zero", "none"]
 """A member epoch, as the member's client knows it. `first-owned` is the one with which it was assigned the partition,
 `older` the first one that it ever had."""

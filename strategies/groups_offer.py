@@ -170,7 +170,7 @@ def transactional_commits(on: str) -> SearchStrategy[steps.Step]:
         epoch=sampled_from(["current", *EPOCHS]),
         of=sampled_from(["kept", *HOLDS]),
     )
-    return one_of(commit, commit, builds(do.EndOpenTransaction, producer=_PRODUCER, commit=booleans()))
+    return one_of(commit, commit, commit, builds(do.EndOpenTransaction, producer=_PRODUCER, commit=booleans()))
 
 
 def fetches(on: str) -> SearchStrategy[do.FetchOffsets]:

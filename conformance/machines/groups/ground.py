@@ -53,7 +53,11 @@ class Ground:
     # --- coordinators
 
     def coordinator(self, on: do.GroupName) -> NodeClient:
-        """Return the group's coordinator. Raises Absent."""
+        """Return the group's coordinator, if need be after an election, which is waited for once after each fault. Raises
+        Absent."""
+        with suppress(Absent):
+            return self.roles.coordinator(self.names[on])
+        self.roles.partition_state(on)
         return self.roles.coordinator(self.names[on])
 
     def ask(self, ask: Callable[[], A]) -> A:

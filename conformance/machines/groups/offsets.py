@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
 from conformance.machines.groups.ground import Ground
 from conformance.machines.groups.slots import Slot
@@ -61,9 +62,10 @@ class Offsets:
         node.offset_commit(self._ground.names[on], [self._offset(*chosen)], **fields)
 
     def _choose(self, member: Slot, hold: do.Hold, most: int, pick: int = 0) -> list[tuple[Topic, int]]:
-        found = member.partitions(hold)
+        """Return partitions of one topic; those that the member owns if it has none of this kind. Raises Absent."""
+        found = member.partitions(hold) or member.partitions("kept")
         if not found:
-            raise Absent(f"{member.id} has no partition that is {hold}")
+            raise Absent(f"{member.id} has no partition")
         first = pick % len(found)
         return [one for one in found[first:] if one[0] == found[first][0]][:most]
 
@@ -127,9 +129,9 @@ class Transactions:
 
     def commit(self, step: do.CommitInTransaction, member: Slot) -> None:
         """Commit an offset of the member in the producer's transaction. Raises Absent where that cannot begin."""
-        held = member.partitions(step.of)
+        held = member.partitions(step.of) or member.partitions("kept")
         if not held:
-            raise Absent(f"{member.id} has no partition that is {step.of}")
+            raise Absent(f"{member.id} has no partition")
         producer, group = self._begin(step.producer), self._ground.names[step.on]
         if not producer.dialect.bumps and group not in self._groups[step.producer]:
             self._require(step.producer, self._ask(lambda: producer.add_offsets(group)))
@@ -161,7 +163,7 @@ class Transactions:
     def end_all(self) -> None:
         """Abort all open transactions; a new instance does so for a producer whose last request was refused or lost."""
         for name, groups in self._groups.items():
-            with suppress(Absent):
+            with suppress(*UNANSWERED, Absent):
                 if groups and name in self._broken:
                     self._begin(name)
                 elif groups:
