@@ -163,13 +163,14 @@ class SyncLate(OfMember, frozen=True, kw_only=True, tag="sync-late"):
 
 
 class Commit(OfMember, frozen=True, kw_only=True, tag="commit"):
-    """OffsetCommit of an offset that no other commit has, for up to `partitions` partitions of one kind and topic, and with
-    `mixed` for one that the member never owned, too. `held_back`: it is sent by a later step. `pick`
-    selects the first partition, modulo their number."""
+    """OffsetCommit of an offset that no other commit has, for up to `partitions` partitions of one kind and topic; `across`:
+    for one of another topic, too, and `mixed`: for one that the member never owned. `held_back`: it is sent by a later
+    step. `pick` selects the first partition, modulo their number."""
 
     epoch: Epoch = "current"
     of: Hold = "kept"
     partitions: int = 1
+    across: bool = False
     mixed: bool = False
     version: int | None = None
     held_back: bool = False
@@ -286,7 +287,7 @@ GroupStep: TypeAlias = (
     | steps.DeleteTopic
     | steps.RecreateTopic
     | steps.AddPartitions
-    | steps.ElectPreferredLeader
+    | steps.ReassignPartition
     | steps.Disturb
     | steps.DisturbBriefly
     | steps.Heal

@@ -135,6 +135,7 @@ def commits(on: str) -> SearchStrategy[do.Commit]:
         epoch=_EPOCH,
         of=_HOLD,
         partitions=integers(1, 3),
+        across=sampled_from([False, False, True]),
         mixed=sampled_from([False, False, False, True]),
         version=sampled_from([None, None, None, 9, 8]),
         held_back=sampled_from([False, False, True]),
@@ -144,7 +145,8 @@ def commits(on: str) -> SearchStrategy[do.Commit]:
 
 def honest_commits(on: str) -> SearchStrategy[do.Commit]:
     """Draw commits of what a member owns, at its epoch."""
-    return builds(do.Commit, on=just(on), member=_MEMBER, partitions=integers(1, 2), pick=integers(0, 2))
+    some = {"partitions": integers(1, 2), "across": booleans(), "pick": integers(0, 2)}
+    return builds(do.Commit, on=just(on), member=_MEMBER, **some)
 
 
 def stale_commits(on: str) -> SearchStrategy[do.AskFormer]:
@@ -214,6 +216,12 @@ def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
 
 def growths(on: str) -> SearchStrategy[steps.AddPartitions]:
     return builds(steps.AddPartitions, on=sampled_from(["narrow", "passing"]), total=integers(2, 7))
+
+
+def reassignments(on: str) -> SearchStrategy[steps.ReassignPartition]:
+    """Draw reassignments, which change the racks of partitions and nothing else that members see."""
+    topic, change = sampled_from(["wide", "narrow"]), sampled_from(["swap", "grow"])
+    return builds(steps.ReassignPartition, on=topic, partition=integers(0, 2), change=change)
 
 
 # --- faults
@@ -306,6 +314,7 @@ OFFER = Offer(
         "delete-topic": deletions,
         "recreate-topic": recreations,
         "add-partitions": growths,
+        "reassign-partition": reassignments,
     },
     looks=lambda on: sampled_from([steps.ReadEverything(), do.DescribeGroups()]),
     scenes=SCENES,

@@ -94,7 +94,7 @@ OPENING: list[do.GroupStep] = [
     steps.DisturbBriefly(on="group-1", fault=MoveCoordinator(role="group coordinator")),
     do.CompactLog(stop=True),
     steps.Echo(),
-    steps.ElectPreferredLeader(on="wide", partition=0),
+    steps.ReassignPartition(on="wide", partition=0, change="swap"),
     steps.Sweep(turn=1),
 ]
 

@@ -41,6 +41,8 @@ class Offsets:
     def commit(self, step: do.Commit, member: Slot) -> None:
         """Commit offsets of the member, or hold the request back. Raises Absent if it has no such partition."""
         chosen = self._choose(member, step.of, step.partitions, step.pick)
+        if step.across:
+            chosen += [one for one in member.partitions(step.of) if one[0] != chosen[0][0]][:1]
         if step.mixed:
             chosen += member.partitions("never-owned")[:1]
         fields = {
