@@ -11,6 +11,7 @@ from conformance.rigs.quorum.expendable import BARE, ENDS, EXPENDABLE, RUNS_ON, 
 from conformance.rigs.quorum.frozen import PEERS, epoch_of
 from fixtures.cluster.config import BROKER_PORT, CONTROLLER_PORT, Settings, peer_host, peer_port
 from history.due import START_TIMEOUT
+from history.readings import Received
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.words import say
@@ -18,8 +19,6 @@ from protocol.words import say
 LEADERS = sampled_from(PEERS)
 VOTERS = "controller.quorum.voters"
 ASKS_NONE = "asks no voter for a leader"
-SOON_ASKED = 5.0
-"""Seconds in which a voter without a leader asks others for one, if it does."""
 
 
 def last_epoch(voter: Expendable) -> int:
@@ -30,7 +29,7 @@ def last_epoch(voter: Expendable) -> int:
 
 @probe("KIP595-QS-05", rig=EXPENDABLE, cases=["deleted"], examples=2, smoke=False, leader=LEADERS)
 def peer_names_the_leader_that_forgot(voter: Expendable, leader: int) -> Claims:
-    """A leader comes back without quorum-state, and then a peer names it as the leader of its epoch: recorded."""
+    """A leader comes back without quorum-state, and a peer whom it asks names it as the leader of its epoch: recorded."""
     led = LeaderAndEpoch(voter.id, voter.lead(leader))
     voter.give_up(down=True)
     voter.bench.processes.remove_file(voter.name, QUORUM_STATE)
@@ -39,14 +38,20 @@ def peer_names_the_leader_that_forgot(voter: Expendable, leader: int) -> Claims:
     forgot = known == LeaderAndEpoch(-1, logged) and stored.voted_id == -1
     detail = f"{say(led)} came back with {say(known)}, its log ends in epoch {logged}, on disk {say(stored)}"
     yield record_only(detail=detail, variant="the log's epoch" if forgot else "another state")
-    asked = voter.peers.receive("Fetch", within=SOON_ASKED)
-    if asked is None:
+    told: list[bool] = []
+    seen = voter.watch(answer=lambda asked: told.append(names_leader(voter, asked, led)))
+    if not any(told):
         yield record_only(detail=f"{voter.name} {ASKS_NONE}", variant=ASKS_NONE)
         return
-    voter.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=led)
-    seen = voter.watch()
-    named = f"{voter.name}, told that it is {say(led)}"
-    yield record_only(detail=f"{named}: {say(seen.end)}", variant=RUNS_ON if seen.end is None else ENDS)
+    code = f" with exit code {seen.end.exit_code}" if seen.end is not None else ""
+    variant = RUNS_ON if seen.end is None else ENDS
+    yield record_only(detail=f"{voter.name}, told that it is {say(led)}, {variant}{code}", variant=variant)
+
+
+def names_leader(voter: Expendable, asked: Received, led: LeaderAndEpoch) -> bool:
+    """Answer a fetch as a voter that does not lead and still knows `led`, and nothing else. Return True if the voter had
+    not given the fetch up."""
+    return asked.api == "Fetch" and voter.serve(asked, error=Error.NOT_LEADER_OR_FOLLOWER, leader=led)
 
 
 DAMAGED = {"empty": ["", "\n"], "garbled": ["{", "leader 2", '{"leaderId":'], "unknown-version": [""]}

@@ -83,7 +83,7 @@ class Voter:
         self.inbox: list[Received] = []
         self.read: list[Received] = []
         self.numbers = self.turn = 0
-        self.status, self.starts = "running", self.starts + 1
+        self.status, self.starts, self.forgot = "running", self.starts + 1, False
         self.routes = {id: id for id in PEERS}
         self.written: dict[str, bytes] = {}
         self.stored, self.stored_at, self.writes_at = (-1, 0, -1), self.now, float("inf")
@@ -127,7 +127,7 @@ class Voter:
             self.write()
         if self.now >= self.stands_at:
             self.stand()
-        if self.role == "follower":
+        if self.role == "follower" or (self.forgot and "asks-none" not in self.bugs):
             self.ask_leader()
         if self.role in ("prospective", "candidate"):
             self.ask_for_votes(self.answered)
@@ -144,7 +144,7 @@ class Voter:
         """Ask peers in turn: a leader that does not answer may have a successor, which another voter knows."""
         if self.flight or self.now < self.fetches_at:
             return
-        leader = self.routes[self.leader]
+        leader = self.routes.get(self.leader, self.peers[0])
         other = next(peer for peer in self.peers if peer != leader)
         self.send(leader if self.turn % 2 == 0 else other, "Fetch", self.fetch())
         self.turn += "asks-no-other" not in self.bugs
@@ -382,7 +382,9 @@ class Voter:
 
     def fetched(self, leader: int, part: dict[str, Any]) -> None:
         known = part["current_leader"]
-        if known["leader_epoch"] > self.epoch and "keeps-leader" not in self.bugs:
+        if known["leader_id"] == OWN and "leads-when-told" not in self.bugs:
+            self.end_itself()
+        elif known["leader_epoch"] > self.epoch and "keeps-leader" not in self.bugs:
             self.adopt(known["leader_epoch"], known["leader_id"])
         elif part["error_code"] == Error.BROKER_NOT_AVAILABLE and "never-backs-off" not in self.bugs:
             self.fetches_at = self.now + 0.02
@@ -530,7 +532,7 @@ class VoterCluster:
     container = node
 
     def remove_file(self, name: str, path: str) -> None:
-        self.voter.stored = (-1, self.voter.last_epoch, -1)
+        self.voter.stored, self.voter.forgot = (-1, self.voter.last_epoch, -1), True
 
     def process_ends(self) -> dict[str, ProcessEnd]:
         return {}

@@ -68,12 +68,15 @@ class Expendable(Frozen):
     def fate(self) -> ProcessEnd | None:
         return self.bench.processes.fate(self.name)
 
-    def watch(self, within: float = ENDS_WITHIN) -> ProcessWatch:
-        """Watch the voter until it has ended, at most `within` seconds. Its requests stay unanswered."""
+    def watch(self, within: float = ENDS_WITHIN, answer: Callable[[Received], object] | None = None) -> ProcessWatch:
+        """Watch the voter until it has ended, at most `within` seconds. Its requests stay unanswered without an `answer`."""
         until, sent = self.bench.now().seconds + within, list[Received]()
         while (end := self.fate()) is None and self.bench.now().seconds < until:
             asked = self.peers.receive(within=PACE)
-            sent += [asked] if asked is not None else []
+            if asked is not None:
+                sent.append(asked)
+                if answer is not None:
+                    answer(asked)
         return ProcessWatch(end, sent)
 
     def record_fate(self, seen: ProcessWatch, case: str = "") -> ObservationClaim:

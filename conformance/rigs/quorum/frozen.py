@@ -13,7 +13,7 @@ from conformance.judging.excuses import GIVEN_UP
 from conformance.judging.facts.quorum import QUORUM_STATE, Stored
 from conformance.rigs.quorum.quorum import LISTENER, cluster_id_of, leader_in, stored_or_not
 from fixtures.cluster import Peers
-from fixtures.cluster.config import peer_host, peer_port
+from fixtures.cluster.config import CONTROLLER_PORT, peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
 from fixtures.wire import NodeClient
 from fixtures.wire.quorum import VOTER_KEYS_FROM
@@ -401,7 +401,12 @@ class Frozen:
         }
         if diverging is not None:
             answer["diverging_epoch"] = {"epoch": diverging.epoch, "end_offset": diverging.end_offset}
-        nodes = address(current.leader_id) if fetch.version >= ENDPOINTS_FROM else {}
+        own = (
+            endpoint(self.id, self.name, CONTROLLER_PORT)
+            if current.leader_id == self.id
+            else address(current.leader_id)
+        )
+        nodes = own if fetch.version >= ENDPOINTS_FROM else {}
         self._open = None
         return self.peers.reply(fetch, {"responses": [{"topic_id": METADATA.id, "partitions": [answer]}], **nodes})
 
@@ -444,7 +449,11 @@ def address(peer: int) -> dict[str, Any]:
     """Return an answer's node endpoints that name a peer as leader."""
     if peer not in PLAYED:
         return {}
-    return {"node_endpoints": [{"node_id": peer, "host": peer_host(peer), "port": peer_port(peer)}]}
+    return endpoint(peer, peer_host(peer), peer_port(peer))
+
+
+def endpoint(id: int, host: str, port: int) -> dict[str, Any]:
+    return {"node_endpoints": [{"node_id": id, "host": host, "port": port}]}
 
 
 def endpoints(peer: int, version: int) -> tuple[Listener, ...]:

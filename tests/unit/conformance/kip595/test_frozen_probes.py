@@ -10,7 +10,8 @@ from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome
 from conformance.judging.due import OWED_STEPS
 from conformance.judging.excuses import GIVEN_UP
-from conformance.rigs.quorum.expendable import BARE, EXPENDABLE
+from conformance.kip595.refused_starts import ASKS_NONE
+from conformance.rigs.quorum.expendable import BARE, ENDS, EXPENDABLE, RUNS_ON
 from conformance.rigs.quorum.frozen import FROZEN
 from fixtures.waiting import Overdue
 from history.due import Due
@@ -143,3 +144,14 @@ def test_missing_votes_say_nothing_while_the_kit_starves() -> None:
     assert [(one.end, violated(one)) for one in outcomes(check, "asks-no-other", late=2.6)] == [
         ("premise lost", set())
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("bugs", "variant"), [((), ENDS), (("leads-when-told",), RUNS_ON), (("asks-none",), ASKS_NONE)]
+)
+def test_what_a_voter_does_that_is_named_as_the_leader_it_has_forgotten_is_recorded(
+    bugs: tuple[str, ...], variant: str
+) -> None:
+    check = all_checks()["kip595.refused_starts.peer_names_the_leader_that_forgot"]
+    for outcome in outcomes(check, *bugs):
+        assert [one.variant for one in outcome.observations] == ["the log's epoch", variant]
