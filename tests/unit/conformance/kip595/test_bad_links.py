@@ -1,0 +1,28 @@
+"""Bad links between controllers: a leader with one clean follower leads on, and writes succeed once all links are clean."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.kip595.bad_links import keeps_its_epoch, progress_resumes
+from conformance.rigs.quorum.writer import Outcome
+from protocol.log import LeaderAndEpoch
+from tests.support.disturbed_quorum import LED, FakeDisturbed, as_disturbed, results
+
+
+@pytest.mark.parametrize(
+    ("now", "late", "result"),
+    [
+        (LED, 0.0, "held"),
+        (LeaderAndEpoch(LED.leader_id, LED.leader_epoch + 1), 0.0, "violated"),
+        (LeaderAndEpoch(102, LED.leader_epoch + 1), 0.0, "violated"),
+        (LeaderAndEpoch(102, LED.leader_epoch + 1), 2.0, "kit-starved"),
+    ],
+)
+def test_a_leader_with_a_clean_follower_keeps_its_epoch(now: LeaderAndEpoch, late: float, result: str) -> None:
+    assert results(keeps_its_epoch(as_disturbed(FakeDisturbed(now, late=late)), LED)) == [("clean-link", result)]
+
+
+@pytest.mark.parametrize(("outcome", "result"), [("acknowledged", "held"), ("unknown", "violated")])
+def test_a_write_succeeds_once_links_are_clean(outcome: Outcome, result: str) -> None:
+    assert results(progress_resumes(as_disturbed(FakeDisturbed(writes=outcome)))) == [("progress", result)]
