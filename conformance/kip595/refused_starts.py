@@ -38,9 +38,9 @@ def peer_names_the_leader_that_forgot(voter: Expendable, leader: int) -> Claims:
     forgot = known == LeaderAndEpoch(-1, logged) and stored.voted_id == -1
     detail = f"{say(led)} came back with {say(known)}, its log ends in epoch {logged}, on disk {say(stored)}"
     yield record_only(detail=detail, variant="the log's epoch" if forgot else "another state")
-    told: list[bool] = []
-    seen = voter.watch(answer=lambda asked: told.append(names_leader(voter, asked, led)))
-    if not any(told):
+    delivered: list[bool] = []
+    seen = voter.watch(answer=lambda asked: delivered.append(names_leader(voter, asked, led)))
+    if not any(delivered):
         yield record_only(detail=f"{voter.name} {ASKS_NONE}", variant=ASKS_NONE)
         return
     code = f" with exit code {seen.end.exit_code}" if seen.end is not None else ""
