@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from fixtures.engine import connect
-from fixtures.images import Image, from_image, layers
+from fixtures.images import Image, from_image, layers, obtain_image
 from fixtures.runs import Progress, discard_progress
 from history.paths import cache_dir
 from mutants import mutant
@@ -20,6 +20,7 @@ SOURCES = Path(__file__).with_name("agent")
 AGENT_INSIDE = "/opt/mutants/agent.jar"
 
 _SECONDS = 600
+_REFUSED = "-XX:+NoOptionOfAnyJVM"
 
 
 class AgentNotBuilt(KitError):
@@ -59,6 +60,24 @@ def mutant_image(name: str, base: Image, progress: Progress = discard_progress) 
                 layers.put_files(bench, {AGENT_INSIDE: agent})
                 layers.commit(bench, tag, layers.KEPT, {"KAFKA_OPTS": options})
     return from_image(tag, client=client)
+
+
+def empty_image(base: Image, progress: Progress = discard_progress) -> Image:
+    """Return `base` with KAFKA_OPTS that no JVM accepts: each node ends as it starts, and nothing ever listens."""
+    recipe = hashlib.sha256(base.id.encode()).hexdigest()[:8]
+    tag = f"kafka-conformance/mutant:empty-{base.version}-{recipe}"
+    client = connect()
+    with FileLock(cache_dir() / "mutants.lock"):
+        if layers.find_image(client, tag) is None:
+            with layers.workbench(client, base.id, [], f"emptying {base.reference}") as bench:
+                layers.commit(bench, tag, layers.KEPT, {"KAFKA_OPTS": _REFUSED})
+    return from_image(tag, client=client)
+
+
+def canary_image(name: str, version: str, progress: Progress = discard_progress) -> str:
+    """Return the reference of a version's image with a mutant, or without a name of one in which nothing listens."""
+    base = obtain_image(version, progress=progress)
+    return (mutant_image(name, base, progress) if name else empty_image(base, progress)).reference
 
 
 def _hash(sources: Path) -> str:

@@ -13,6 +13,7 @@ from conformance.cli.engine import print_progress
 from conformance.running.columns import WantedColumn
 from fixtures.images import is_at_hand
 from fixtures.ready import prepare_engine
+from mutants.build import canary_image
 
 Prepare = Callable[[Sequence[str]], object]
 """A function that makes an engine and the images of some versions ready."""
@@ -35,6 +36,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     prepare: Prepare = lambda versions: prepare_engine(versions, print_progress)
     pytest: Sequence[str] = PYTEST
     merge: Merge = merge_with_spark
+    canary: Callable[[str, str], str] = lambda mutant, version: canary_image(mutant, version, print_progress)
     clock: Callable[[], float] = time.monotonic
     at_hand: Callable[[str], bool] = is_at_hand
     version_of: Callable[[WantedColumn], str] = lambda column: column.image(print_progress).version

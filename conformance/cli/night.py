@@ -17,13 +17,14 @@ from conformance.campaign.night.attempts import (
     find_attempts,
     next_number,
 )
-from conformance.campaign.night.outcome import night_code, night_summary
+from conformance.campaign.night.canaries import CanaryOutcome, plan_canaries
+from conformance.campaign.night.outcome import LegOutcome, night_code, night_summary
 from conformance.campaign.night.plan import plan_night, read_night, write_night
 from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
 from conformance.cli.group import HELP
 from conformance.cli.means import Means
-from conformance.cli.night_legs import run_leg
+from conformance.cli.night_legs import planted_bugs, run_canary, run_leg
 from conformance.cli.night_merge import (
     carry_options,
     merge_legs,
@@ -95,9 +96,12 @@ def plan(
         options,
         is_meant_whole=whole or event == "schedule",
     )
+    if made.is_whole:
+        newest = made.legs[-1]
+        made = msgspec.structs.replace(made, canaries=plan_canaries(made.night, newest, planted_bugs(newest)))
     write_night(file, made)
     print_progress(f"night {made.night}: {'whole' if made.is_whole else '; '.join(made.missing)}")
-    _tell_job({"legs": json.dumps(made.legs)})
+    _tell_job({"legs": json.dumps(made.all_legs)})
     click.echo(file.read_text().rstrip())
 
 
@@ -124,14 +128,18 @@ def leg(
     1 unless an earlier night found it, too.
     """
     made = read_night(file)
-    if unknown := [name for name in names if name not in made.legs]:
-        raise WrongUse(f"leg {unknown[0]!r} is not in the plan of night {made.night}: {', '.join(made.legs)}.")
-    outcomes = []
-    for name in names or made.legs:
+    if unknown := [name for name in names if name not in made.all_legs]:
+        raise WrongUse(f"leg {unknown[0]!r} is not in the plan of night {made.night}: {', '.join(made.all_legs)}.")
+    outcomes: list[LegOutcome] = []
+    canaries: list[CanaryOutcome] = []
+    for name in names or made.all_legs:
         one = Attempt(night=made.night, leg=name, number=attempt or next_number(legs, made, name))
-        outcomes.append(run_leg(legs, one, made, Archive(archive), deviations, means or Means()))
-    click.echo(night_summary(made, outcomes, is_published=False).partition("\n")[2].strip())
-    return night_code(outcomes)
+        if canary := made.canary(name):
+            canaries.append(run_canary(legs, one, made, canary, means or Means()))
+        else:
+            outcomes.append(run_leg(legs, one, made, Archive(archive), deviations, means or Means()))
+    click.echo(night_summary(made, outcomes, canaries, is_published=False).partition("\n")[2].strip())
+    return night_code([*outcomes, *canaries])
 
 
 @night.command(context_settings=HELP)
@@ -166,13 +174,13 @@ def merge(
     try:
         found = find_attempts(legs, made)
         counting = {name: counting_attempts(found, name, pooled) for name in made.legs}
-        is_published = made.is_whole and any(counting.values())
         options = [
             *merge_options(made, known, deviations),
             *carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
         ]
-        outcomes = merge_legs(made, found, counting, known, out, options, means or Means())
-        summary = night_summary(made, outcomes, is_published=is_published) + tables_of(lab)
+        outcomes, canaries = merge_legs(made, found, counting, known, out, options, means or Means())
+        is_published = made.is_whole and any(counting.values()) and not any(one.looks_well for one in canaries)
+        summary = night_summary(made, outcomes, canaries, is_published=is_published) + tables_of(lab)
         if is_published:
             newest = published_night(made, counting, outcomes, known)
             publish(newest, known, out, bound * 1024**2)
@@ -182,7 +190,7 @@ def merge(
         raise KitError(f"night {made.night}: {error}. Nothing is published; what was published is kept.") from error
     _tell_job({"published": json.dumps(is_published)}, summary)
     click.echo(summary.strip())
-    return night_code(outcomes)
+    return night_code([*outcomes, *canaries])
 
 
 @night.command(context_settings=HELP)

@@ -1,7 +1,8 @@
 """The legs of a night: a leg's column, its news, and the replays of what is new."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from conformance.campaign.night.archive import Archive
@@ -14,23 +15,26 @@ from conformance.campaign.night.attempts import (
     end_attempt,
     find_attempts,
 )
+from conformance.campaign.night.canaries import CanaryOutcome, PlantedBug, Verdicts, canary_outcome
 from conformance.campaign.night.confirming import confirmations_of, schedules_to_replay, write_confirmations
 from conformance.campaign.night.maturity import provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
-from conformance.campaign.night.plan import NightPlan
+from conformance.campaign.night.plan import Canary, NightPlan
 from conformance.campaign.outcome import is_troubled, judged_columns
 from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan
 from conformance.catalogue import shipped_rows
+from conformance.catalogue.applicability import in_range
 from conformance.catalogue.deviations import load_deviations
 from conformance.cli.engine import print_progress
 from conformance.cli.matrix import run_columns, say_bad_ends
 from conformance.cli.means import Means
 from conformance.cli.options import deviations_options
 from conformance.judging.news import BrokenCase, judged_cell
-from conformance.running.columns import VERSION
+from conformance.running.columns import IMAGE, LABEL, VERSION
 from conformance.running.provenance import ATTEMPT
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
+from mutants import all_mutants
 from protocol.errors import KitError
 
 REPLAYS = "replays"
@@ -42,7 +46,8 @@ def run_leg(
 ) -> LegOutcome:
     """Run an attempt of a leg below `folder`, replay what is new in it, and return what it broke."""
     own = folder / made.night / f"{one.leg}-{one.number}"
-    run_attempt(own, one, [*made.options, *deviations_options(deviations)], means)
+    select = partial(_select_version, one.leg, means)
+    run_attempt(own, one, select, [*made.options, *deviations_options(deviations)], means)
 
     def outcome() -> LegOutcome:
         found = [each for each in find_attempts(folder, made) if each.attempt == one]
@@ -53,14 +58,40 @@ def run_leg(
     return outcome() if replay_new(own, one, found, deviations, means) else first
 
 
-def run_attempt(folder: Path, attempt: Attempt, options: Sequence[str], means: Means) -> None:
-    """Run a leg's column; an error of the kit ends the attempt as a dead one."""
+def run_canary(folder: Path, one: Attempt, made: NightPlan, canary: Canary, means: Means) -> CanaryOutcome:
+    """Run an attempt of a canary below `folder`, and return whether it looks well."""
+    own = folder / made.night / f"{one.leg}-{one.number}"
+    run_attempt(own, one, partial(_select_canary, canary, means), canary.options, means)
+    found = [each for each in find_attempts(folder, made) if each.attempt == one]
+    return judge_canary(canary, found, {})
+
+
+def judge_canary(canary: Canary, found: Sequence[FoundAttempt], unharmed: Verdicts) -> CanaryOutcome:
+    """Judge the attempt of a canary that counts; see `canary_outcome`."""
+    counting = counting_attempts(found, canary.name)
+    cells = [cell for one in counting for cell in judged_columns(one.folder / "shards").cells]
+    return canary_outcome(canary, counting, found, {cell.requirement: cell.verdict for cell in cells}, unharmed)
+
+
+def _select_version(version: str, means: Means) -> list[str]:
+    means.prepare([version])
+    return [VERSION, version]
+
+
+def _select_canary(canary: Canary, means: Means) -> list[str]:
+    means.prepare([canary.kafka_version])
+    return [IMAGE, means.canary(canary.mutant, canary.kafka_version), LABEL, canary.name]
+
+
+def run_attempt(
+    folder: Path, attempt: Attempt, select: Callable[[], list[str]], options: Sequence[str], means: Means
+) -> None:
+    """Run a leg's column, which `select` makes ready; an error of the kit ends the attempt as a dead one."""
     begin_attempt(folder, attempt)
     os.environ[ATTEMPT] = str(attempt.number)
-    column = ColumnRun(name=attempt.leg, selection=[VERSION, attempt.leg])
-    plan = new_plan([column], options)
     try:
-        means.prepare([attempt.leg])
+        column = ColumnRun(name=attempt.leg, selection=select())
+        plan = new_plan([column], options)
         begin_plan(folder, plan, PLAN, print_progress)
         run_columns(folder, plan, at_once=1, command=means.pytest)
         say_bad_ends(folder, plan)
@@ -113,3 +144,17 @@ def _outcome_by_shards(
 def row_hashes() -> dict[str, str]:
     """Return the hash of each row of the catalogue."""
     return {row.id: row.hash for row in shipped_rows()}
+
+
+def planted_bugs(version: str) -> list[PlantedBug]:
+    """Return the mutants that act on a version and turn rows red that a probe shows."""
+    acting = [one for one in all_mutants() if any(in_range(version, versions) for versions in one.applies)]
+    bugs = [
+        PlantedBug(
+            name=one.name,
+            red=[red.id for red in one.red if red.kind == "probe" and red.id in shipped_rows()],
+            may=[red.id for red in (*one.red, *one.may) if red.kind != "probe" or red in one.may],
+        )
+        for one in acting
+    ]
+    return [bug for bug in bugs if bug.red]

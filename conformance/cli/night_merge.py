@@ -9,13 +9,14 @@ import msgspec
 
 from conformance.campaign.night.archive import Archive, PublishedColumn, PublishedNight
 from conformance.campaign.night.attempts import FoundAttempt
+from conformance.campaign.night.canaries import CanaryOutcome
 from conformance.campaign.night.maturity import ages_after, provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
-from conformance.campaign.night.plan import NightPlan
+from conformance.campaign.night.plan import Canary, NightPlan
 from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
 from conformance.cli.means import Means
-from conformance.cli.night_legs import row_hashes
+from conformance.cli.night_legs import judge_canary, row_hashes
 from conformance.cli.options import deviations_options
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
@@ -66,8 +67,8 @@ def merge_legs(
     out: Path,
     options: Sequence[str],
     means: Means,
-) -> list[LegOutcome]:
-    """Merge the attempts that count, if there are any, and compare each column with its published one."""
+) -> tuple[list[LegOutcome], list[CanaryOutcome]]:
+    """Merge the attempts that count, if there are any, compare each column with its published one, and judge the canaries."""
     merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else Baseline()
     young = provisional_rows(known.ages(made.night), row_hashes())
 
@@ -75,7 +76,11 @@ def merge_legs(
         before = known.column(name, made.night)
         return leg_outcome(name, counting[name], found, merged.column(name), before, young, merged.stale_in(name))
 
-    return [outcome(name) for name in made.legs]
+    def canary(one: Canary) -> CanaryOutcome:
+        unharmed = {row: cell.verdict for row, cell in merged.column(one.kafka_version).items()}
+        return judge_canary(one, found, unharmed)
+
+    return [outcome(name) for name in made.legs], [canary(one) for one in made.canaries]
 
 
 def _merged_matrix(

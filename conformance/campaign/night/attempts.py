@@ -71,7 +71,7 @@ def find_attempts(folder: Path, plan: NightPlan) -> list[FoundAttempt]:
         one = _read_attempt(path)
         if one.attempt.night != plan.night:
             continue
-        if one.attempt.leg not in plan.legs:
+        if one.attempt.leg not in plan.all_legs:
             raise WrongUse(f"{path}: leg {one.attempt.leg!r} is not in the plan of night {plan.night}.")
         if (other := found.setdefault((one.attempt.leg, one.attempt.number), one)) is not one:
             raise WrongUse(f"{one.attempt} is in {other.folder} and in {one.folder}. Which one counts?")
@@ -110,6 +110,12 @@ def counting_attempts(found: Sequence[FoundAttempt], leg: str, pooled: Collectio
     if len(builds) > 1:
         raise WrongUse(f"leg {leg}: its attempts ran {len(builds)} builds, and two builds never share a column.")
     return counting
+
+
+def why_dead(one: FoundAttempt) -> str:
+    """Return why an attempt does not count."""
+    reasons = ["it was cut off"] if one.end is None else one.end.trouble or ["it left no column"]
+    return f"attempt {one.attempt.number}: {'; '.join(reasons)}"
 
 
 def _refuse_foreign(one: FoundAttempt) -> None:

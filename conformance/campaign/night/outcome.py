@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from conformance.campaign.night.archive import PublishedColumn
-from conformance.campaign.night.attempts import FoundAttempt
+from conformance.campaign.night.attempts import FoundAttempt, why_dead
+from conformance.campaign.night.canaries import CanaryOutcome
 from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
 from conformance.judging.news import BROKEN, NOT_EXECUTED, BrokenCase, Cells, ColumnNews, JudgedCell, column_news
@@ -65,9 +66,9 @@ def leg_outcome(
 
     `young` are the provisional rows, `stale` those whose known deviation did not hold in this column.
     """
-    dead = [_why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
+    dead = [why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
     dead += [f"its column is of night {before.night}, {before.age} nights old"] if before.age > OLD else []
-    trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [_why_dead(one)])]
+    trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [why_dead(one)])]
     news = column_news(now, before.cells) if counting else ColumnNews()
     confirmed = {case: replays for one in counting for case, replays in one.confirmed.items()}
     provisional = [case for case in news.new if case.requirement in young]
@@ -94,17 +95,14 @@ def is_well(cell: JudgedCell | None) -> bool:
     return cell is not None and cell.verdict in ("satisfied", "recorded")
 
 
-def _why_dead(one: FoundAttempt) -> str:
-    reasons = ["it was cut off"] if one.end is None else one.end.trouble or ["it left no column"]
-    return f"attempt {one.attempt.number}: {'; '.join(reasons)}"
-
-
-def night_code(outcomes: Iterable[LegOutcome]) -> int:
+def night_code(outcomes: Iterable[LegOutcome | CanaryOutcome]) -> int:
     codes = {one.exit_code for one in outcomes}
     return exit_code_of(violated=EXIT_VIOLATED in codes, troubled=EXIT_TROUBLE in codes)
 
 
-def night_summary(plan: NightPlan, outcomes: Sequence[LegOutcome], *, is_published: bool) -> str:
+def night_summary(
+    plan: NightPlan, outcomes: Sequence[LegOutcome], canaries: Sequence[CanaryOutcome] = (), *, is_published: bool
+) -> str:
     """Return Markdown whose first line says whether the night was published, and what is new."""
     counts: Mapping[str, int] = {
         colour: sum(one.exit_code == code for one in outcomes) for code, colour in COLOURS.items()
@@ -113,13 +111,16 @@ def night_summary(plan: NightPlan, outcomes: Sequence[LegOutcome], *, is_publish
     if is_published:
         first = f"**Night {plan.night}: published.** Legs: {legs}."
     else:
-        why = "; ".join(plan.missing) or "no leg left a column"
-        first = f"**Night {plan.night} is partial and published nothing**: {_escape(why)}. Legs: {legs}."
+        well = [f"canary {one.name} looks well: {one.looks_well}" for one in canaries if one.looks_well]
+        why = "; ".join([*plan.missing, *well]) or "no leg left a column"
+        is_part = "is partial and published nothing" if plan.missing else "published nothing"
+        first = f"**Night {plan.night} {is_part}**: {_escape(why)}. Legs: {legs}."
+    lines = [f"- {_escape(f'{one.name}: ' + ('; '.join(one.reasons) or 'red, as it must be'))}" for one in canaries]
     rows = [
         "| Kafka | | Beside night | New | New, not seen again | Provisional | Judged for the first time | Known | Trouble |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    return "\n".join([first, "", *rows, *map(_table_row, outcomes)]) + "\n"
+    return "\n".join([first, "", *rows, *map(_table_row, outcomes), *(["", *lines] if lines else [])]) + "\n"
 
 
 def _table_row(one: LegOutcome) -> str:

@@ -13,6 +13,25 @@ _NIGHT = re.compile(r"\d+(-\d+)*")
 """The name of a night: a date or a number, so that a later night comes after an earlier one."""
 
 
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """A leg that must not look well: a mutant of a version, or without one an empty cluster.
+
+    `red` are the rows that must be violated, or for an empty cluster the rows that it runs; `may` are others that may be.
+    """
+
+    name: str
+    kafka_version: str
+    mutant: str = ""
+    red: list[str]
+    may: list[str] = []
+
+    @property
+    def options(self) -> list[str]:
+        """The options of its run: an empty cluster runs only these rows, a mutant all, in the shortest profile."""
+        rows = [] if self.mutant else [word for row in self.red for word in ("--requirement", row)]
+        return ["--conformance-profile", "smoke", *rows]
+
+
 class NightPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A night. `missing` is why it is only a part of one; `legs` are the versions, each run with these `options`."""
 
@@ -20,10 +39,18 @@ class NightPlan(msgspec.Struct, frozen=True, kw_only=True):
     missing: list[str]
     legs: list[str]
     options: list[str]
+    canaries: list[Canary] = []
 
     @property
     def is_whole(self) -> bool:
         return not self.missing
+
+    @property
+    def all_legs(self) -> list[str]:
+        return [*self.legs, *(canary.name for canary in self.canaries)]
+
+    def canary(self, leg: str) -> Canary | None:
+        return next((canary for canary in self.canaries if canary.name == leg), None)
 
 
 def plan_night(

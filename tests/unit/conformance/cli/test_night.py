@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.campaign.night.canaries import PlantedBug, plan_canaries
+from conformance.campaign.night.plan import read_night, write_night
 from conformance.campaign.outcome import judged_columns
 from conformance.catalogue import shipped_rows
 from conformance.cli.means import Means
@@ -64,12 +66,17 @@ class Nights:
 
         words = {name.removeprefix("v").replace("_", "."): each for name, each in columns.items()}
         self._monkeypatch.setenv("FAKE_COLUMNS", json.dumps(words))
-        means = Means(prepare=prepare, pytest=FAKE, merge=merge_here)
+        means = Means(prepare=prepare, pytest=FAKE, merge=merge_here, canary=lambda mutant, _: f"{mutant or 'empty'}:1")
         code: int = night.main([*arguments], standalone_mode=False, obj=means) or 0
         return code
 
     def plan(self, name: str, *options: str) -> None:
         self("plan", "--night", name, "--whole", *options)
+        self.without_canaries()
+
+    def without_canaries(self) -> None:
+        file = self.folder / "night" / "plan.json"
+        write_night(file, msgspec.structs.replace(read_night(file), canaries=[]))
 
     def leg(self, leg: str, *words: str, dead: bool = False, attempt: int = 0) -> int:
         options = ["--attempt", str(attempt)] if attempt else []
@@ -83,6 +90,23 @@ class Nights:
     def requests(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads((self.folder / "night" / "issues.json").read_text())
         return found
+
+    def plan_with_bug(self, name: str, row: str) -> None:
+        """Plan a night whose canaries are about one row."""
+        self.plan(name)
+        file = self.folder / "night" / "plan.json"
+        bug = PlantedBug(name="planted", red=[row], may=[])
+        write_night(file, msgspec.structs.replace(read_night(file), canaries=plan_canaries(name, ALL[-1], [bug])))
+
+    def canary(self, name: str, *words: str) -> int:
+        image = f"{name.removeprefix('canary-')}:1"
+        self._monkeypatch.setenv("KAFKA_CONFORMANCE_ATTEMPT", "")
+        return self("leg", name, dead="-", **{f"v{image}": [*words]})
+
+    @property
+    def calls(self) -> Path:
+        """The file of the options of the last night's legs."""
+        return next(self.folder.glob("night/legs/*/calls.jsonl"))
 
     def merge(self, *options: str) -> int:
         return self("merge", *options)
@@ -248,7 +272,9 @@ def test_a_scheduled_job_is_told_of_legs_and_publication(nights: Nights, monkeyp
     nights.leg(ONE, "satisfied")
     nights.merge()
     legs, published = (nights.folder / "GITHUB_OUTPUT").read_text().splitlines()
-    assert json.loads(legs.removeprefix("legs=")) == [*ALL]
+    names = json.loads(legs.removeprefix("legs="))
+    assert names[: len(ALL)] == [*ALL]
+    assert [name.split("-")[0] for name in names[len(ALL) :]] == ["canary", "canary"]
     assert published == "published=true"
     assert (nights.folder / "GITHUB_STEP_SUMMARY").read_text().startswith("**Night 7: published.**")
 
@@ -300,6 +326,50 @@ def test_the_time_of_the_newest_published_night_is_kept_for_the_alarm(nights: Ni
     assert nights("alarm") == 3
     nights.publish("1", "satisfied")
     assert nights("alarm") == 0
+
+
+def test_a_canary_that_looks_well_publishes_nothing(nights: Nights) -> None:
+    nights.plan_with_bug("1", OTHER)
+    nights.leg(ONE, "satisfied", "other-satisfied")
+    assert nights.canary("canary-planted", "violated") == 0
+    assert nights.canary("canary-empty", "error") == 0
+    assert nights.merge() == 3, "the other legs are dead"
+    assert nights.published == ["1"]
+    assert "canary-planted: red, as it must be" in nights.summary
+    nights.plan_with_bug("2", OTHER)
+    nights.leg(ONE, "satisfied", "other-satisfied")
+    assert nights.canary("canary-planted", "satisfied", "other-satisfied") == 3
+    assert nights.canary("canary-empty", "error") == 0
+    assert nights.merge() == 3
+    assert nights.published == ["1"]
+    assert nights.first_line.startswith(
+        "**Night 2 published nothing**: canary canary-planted looks well: planted turns none"
+    )
+    nights.canary("canary-planted", "violated")
+    nights.canary("canary-empty", "satisfied")
+    nights.merge()
+    assert nights.published == ["1"]
+    assert "an empty cluster satisfies KIP320-FETCH-02" in nights.first_line
+
+
+def test_a_dead_canary_is_trouble_and_no_more(nights: Nights) -> None:
+    nights.plan_with_bug("1", OTHER)
+    nights.leg(ONE, "satisfied")
+    nights.canary("canary-planted", "violated", "satisfied")
+    assert nights.canary("canary-empty", "cut", "killed") == 3
+    assert nights.merge() == 3
+    assert nights.published == ["1"]
+    assert "canary-empty: attempt 1: its run ended with -9" in nights.summary
+
+
+def test_a_canary_has_its_own_image_and_name(nights: Nights) -> None:
+    nights.plan_with_bug("1", OTHER)
+    nights.canary("canary-empty", "error")
+    ((_, options),) = [json.loads(line) for line in nights.calls.read_text().splitlines()]
+    assert options[options.index("--kafka-image") + 1] == "empty:1"
+    assert options[options.index("--label") + 1] == "canary-empty"
+    assert options[options.index("--requirement") + 1] == OTHER
+    assert options[options.index("--conformance-profile") + 1] == "smoke"
 
 
 def test_the_tables_of_the_fault_lab_are_shown(nights: Nights) -> None:

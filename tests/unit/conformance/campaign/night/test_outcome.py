@@ -116,5 +116,5 @@ def test_the_first_line_says_what_was_published() -> None:
 
 def test_foreign_text_is_no_markdown() -> None:
     lines = night_summary(PLAN, [outcome(end=DEAD)], is_published=False).splitlines()
-    assert lines[0].startswith("**Night 2 is partial and published nothing**: no leg left a column.")
+    assert lines[0].startswith("**Night 2 published nothing**: no leg left a column.")
     assert "attempt 1: no &lt;image&gt; \\| at all" in lines[-1]
