@@ -35,7 +35,7 @@ OFTEN = 0.1
 # --- alternating suffixes
 
 
-def turns_taken(turns: Rotation, records: list[int]) -> list[LeaderLog]:
+def lead_in_turn(turns: Rotation, records: list[int]) -> list[LeaderLog]:
     """Let two replicas lead in turn while the third stays frozen; return each turn's log."""
     two = (turns.leader, next(id for id in turns.replicas if id != turns.leader))
     taken = [turns.write_alone(records[0])]
@@ -59,7 +59,7 @@ def kept_entries(file: File, leader: File, epoch: int) -> bool:
     return mine is not None and theirs is not None and {entry for entry in mine if entry.epoch <= epoch} <= set(theirs)
 
 
-def entries_are_the_leaders(partition: Partition, ids: set[int], leader: int, epoch: int) -> Claims:
+def check_entries(partition: Partition, ids: set[int], leader: int, epoch: int) -> Claims:
     """Check CACHE-04: replicas that truncated when `leader` was elected at `epoch` keep only its entries."""
     leading = read_epochs(partition, leader, lambda file: bool(entries_of(file)))
     for id in sorted(ids):
@@ -96,7 +96,7 @@ def check_unknown_epochs(
 def alternating_tails(partition: Partition, first: int, second: int, more: list[int], last: int) -> Claims:
     """Two replicas grow uncommitted suffixes in turn; the third, which has none of them, leads in the end: all logs agree."""
     turns = Rotation(partition)
-    taken = turns_taken(turns, [first, second, *more])
+    taken = lead_in_turn(turns, [first, second, *more])
     [third] = set(turns.replicas) - {turn.id for turn in taken}
     leader = turns.hand_over(third)
     winner = turns.write_alone(last)
@@ -121,7 +121,7 @@ def alternating_tails(partition: Partition, first: int, second: int, more: list[
         case="alternating",
         detail=f"the logs agreed at last: {say(met)}; by replica they have {say(held)}",
     )
-    yield from entries_are_the_leaders(partition, set(newest), third, winner.epoch)
+    yield from check_entries(partition, set(newest), third, winner.epoch)
 
 
 # --- epochs without a record

@@ -45,7 +45,7 @@ def end_of(partition: Partition, id: int, timestamp: int = LATEST) -> ListedOffs
     return partition.bench.node(id).list_offsets(partition.name, partition.index, timestamp, replica_id=DEBUGGER)
 
 
-def down(bench: Bench, name: str, clean: bool) -> None:
+def stop_broker(bench: Bench, name: str, clean: bool) -> None:
     bench.processes.stop(name, role="follower") if clean else bench.processes.kill(name, role="follower")
 
 
@@ -100,7 +100,7 @@ def log_starts_agree(partition: Partition, state: PartitionMetadata, start: int)
         yield held_if(entries_from(file, start), file, row="KIP320-DR-02", case="entries", detail=detail)
 
 
-def started_over(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Claims:
+def check_restart_at_log_start(partition: Partition, id: int, trim: Deletion, *, joined: Settled) -> Claims:
     """Check TRUNC-06: the follower is in the ISR with the leader's log, and has nothing below the log start."""
     bench, name = partition.bench, partition.bench.name_of(id)
     first, last = end_of(partition, id, EARLIEST), end_of(partition, id)
@@ -141,7 +141,7 @@ def follower_behind_the_log_start(
     behind = [id for id in state.replicas if id != state.leader][which]
     others = [state.leader, *(id for id in state.replicas if id not in (behind, state.leader))]
     knew = end_of(partition, behind).offset
-    down(bench, bench.name_of(behind), clean)
+    stop_broker(bench, bench.name_of(behind), clean)
     bench.eventually(lambda: is_out_of_isr(partition, behind, *others), f"{behind} out of the ISR", every=OFTEN)
     trim = write_and_delete(partition, others, (before, after), keep)
     yield premise(knew < trim.start, f"{behind} ends at {knew}, below the log start {trim.start}")
@@ -152,5 +152,5 @@ def follower_behind_the_log_start(
         lambda: is_in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGENCE_TIMEOUT
     )
     at_rest(partition)
-    yield from started_over(partition, behind, trim, joined=joined)
+    yield from check_restart_at_log_start(partition, behind, trim, joined=joined)
     yield from log_starts_agree(partition, state, trim.start)

@@ -42,7 +42,7 @@ SEND_TIMEOUT = 25.0
 OFTEN = 0.1
 
 
-class UnderWay(NamedTuple):
+class PendingAnswer(NamedTuple):
     """An answer that `follower` awaits: the batches from offset `start` to `end`, of epochs up to `epoch`."""
 
     leader: int
@@ -59,7 +59,7 @@ def append_alike(partition: Crashing, leader: int, same: NewBatch, count: int) -
     return ends[-1]
 
 
-def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: NewBatch, count: int) -> UnderWay:
+def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: NewBatch, count: int) -> PendingAnswer:
     """Write to the leader, and wait for the follower's next fetch, whose answer has the leader's whole log."""
     others = [id for id in state.replicas if id != state.leader]
     follower, epoch = others[pick], state.leader_epoch
@@ -69,7 +69,7 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     partition.bench.wait.comes_true(
         lambda: partition.log_end(follower) != before, "the first answer taken", SEND_TIMEOUT
     )
-    return UnderWay(state.leader, follower, others[1 - pick], epoch, partition.await_log_end(follower), end)
+    return PendingAnswer(state.leader, follower, others[1 - pick], epoch, partition.await_log_end(follower), end)
 
 
 def stall_connection(bench: Bench, follower: str) -> None:
@@ -79,7 +79,7 @@ def stall_connection(bench: Bench, follower: str) -> None:
     bench.eventually(lambda: bench.now().seconds - began > STALLED, "full buffers", every=OFTEN)
 
 
-def written_again(partition: Crashing, answer: UnderWay, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
+def rewrite_log(partition: Crashing, answer: PendingAnswer, same: NewBatch, faults: Faults, slow: RateLimit) -> None:
     """Let the successor lead and append more batches than it lacked; wait until the former leader has copied them."""
     epoch = partition.state_by(answer.successor).leader_epoch
     put_first(partition, answer.successor, asked=answer.successor)
@@ -110,17 +110,17 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
     waits = partition.log_end(answer.follower) == answer.start > 0 and answer.end - answer.start >= LONG
     yield premise(waits, f"{follower} still waits for the answer from {answer.start} to {answer.end}")
     stall_connection(bench, follower)
-    written_again(partition, answer, same, faults, slow)
+    rewrite_log(partition, answer, same, faults, slow)
     bench.processes.resume(follower)
     bench.wait.comes_true(
         lambda: partition.log_end(answer.follower) != answer.start, "the answer taken", RECEIVE_TIMEOUT
     )
-    yield from only_up_to_its_epoch(partition, answer)
+    yield from check_epoch_boundary(partition, answer)
     faults.heal(cut)
     at_rest(partition)
 
 
-def only_up_to_its_epoch(partition: Crashing, answer: UnderWay) -> Claims:
+def check_epoch_boundary(partition: Crashing, answer: PendingAnswer) -> Claims:
     """Check that the follower took the start of the answer, but no batch of a later epoch from the rewritten file."""
     node = partition.bench.node(answer.follower)
     read, knows = read_whole(partition, node, answer.epoch), partition.state_by(answer.follower).leader_epoch

@@ -52,7 +52,7 @@ def wait_for_session_end(bench: Bench, since: float, seconds: float) -> None:
     bench.eventually(lambda: bench.now().seconds - since > seconds, f"the end of {seconds} s", every=OFTEN)
 
 
-def leads_again(partition: Partition, broker: int) -> RestartedLeader:
+def await_leadership(partition: Partition, broker: int) -> RestartedLeader:
     """Wait until the broker leads again, at any epoch; return that state and the first new batch's epoch."""
     bench = partition.bench
     what = f"{broker} leading {partition.name}"
@@ -98,7 +98,7 @@ def only_controller_is_frozen(partition: Partition, tenths: int) -> Claims:
     wait_for_session_end(bench, bench.now().seconds, session + tenths / 10)
     frozen_for = bench.now().seconds - began
     bench.processes.resume(controller)
-    back = leads_again(partition, before.leader)
+    back = await_leadership(partition, before.leader)
     yield premise(frozen_for > session, f"{controller} frozen for {frozen_for:.1f} s, longer than a session")
     yield from never_at_its_epoch_again(partition, before, back, "controller-paused")
     at_rest(partition)
@@ -125,7 +125,7 @@ def active_controller_is_replaced(partition: Partition, case: str, tenths: int) 
     yield from successor_leads(bench, active)
     wait_for_session_end(bench, began, session + tenths / 10)
     (bench.processes.resume if paused else bench.processes.start)(active)
-    back = leads_again(partition, before.leader)
+    back = await_leadership(partition, before.leader)
     yield from never_at_its_epoch_again(partition, before, back, case)
     at_rest(partition)
 
@@ -147,7 +147,7 @@ def controllers_restart_with_the_leader(partition: Partition, leader_first: bool
         bench.processes.start(name)
     what = f"an active controller of an epoch above {led.epoch}"
     bench.eventually(lambda: _later(quorum, led), what, START_TIMEOUT, due="quorum")
-    back = leads_again(partition, before.leader)
+    back = await_leadership(partition, before.leader)
     yield from never_at_its_epoch_again(partition, before, back, "broker-and-controller")
     at_rest(partition)
 

@@ -21,7 +21,7 @@ def checkpoint_is_ahead(partition: Crashing, id: int, cut: int) -> PremiseClaim:
     return premise(met, f"the log of broker {id} ends at {held.log_end}, its entries are {say(held.epochs)}")
 
 
-def second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
+def begin_second_epoch(partition: Crashing, leader: int, records: int) -> Boundary:
     """Write records in the first epoch, then let this broker lead; return the second epoch and its start offset."""
     partition.write_acknowledged(*[b"of the first epoch"] * records)
     epoch = partition.move_leader(to=leader).leader_epoch
@@ -44,7 +44,7 @@ def follower_with_a_log_shorter_than_its_cache(partition: Crashing, records: int
     """A follower loses all its records of the newest epoch, restarts without a leader, then copies that epoch again."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
-    lost = second_epoch(partition, leader, records)
+    lost = begin_second_epoch(partition, leader, records)
     [written] = partition.write_acknowledged(b"first of its epoch")
     yield premise((written.epoch, written.offset) == (lost.epoch, lost.start), f"{say(written)} opens {say(lost)}")
     partition.kill(follower)
@@ -67,7 +67,7 @@ def leader_with_a_log_shorter_than_its_cache(partition: Crashing, records: int) 
     """The only survivor loses all its records of the newest epoch, and leads on in an epoch that begins at its log end."""
     follower, leader = partition.replicas
     bystander = partition.bystander()
-    opened = second_epoch(partition, leader, records)
+    opened = begin_second_epoch(partition, leader, records)
     partition.kill(follower)
     partition.await_leadership(leader, isr={leader})
     [written] = partition.write_acknowledged(b"first of its epoch", by=leader)
@@ -117,7 +117,7 @@ def ends_before(answer: EpochEnd, lost: Boundary) -> bool:
 def cache_older_than_the_log_start(partition: Crashing, trimmed: int) -> Claims:
     """A crash brings back the checkpoint from before DeleteRecords: entries below the log start are removed again."""
     _, leader = partition.replicas
-    second = second_epoch(partition, leader, 2)
+    second = begin_second_epoch(partition, leader, 2)
     partition.write_acknowledged(*[b"of the second epoch"] * 3)
     start = second.start + trimmed
     older = read_epochs(partition, leader, lambda file: len(entries_of(file) or ()) == 2)

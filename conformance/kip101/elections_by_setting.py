@@ -23,15 +23,15 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
     settings.lose_isr(records)
     permitted = yield from leads_in_time(settings, "permitted", "topic")
     settings.watch(2 * SESSION)
-    yield from leaderless(settings, "switched", "silent")
-    yield from leaderless(settings, "silent", "silent")
+    yield from check_leaderless(settings, "switched", "silent")
+    yield from check_leaderless(settings, "silent", "silent")
     if permitted:  # else this release ignores the setting
         settings.permit_unclean()
         yield from leads_in_time(settings, "switched", "switched-on")
         with settings.unclean_by_default():
             yield from leads_in_time(settings, "silent", "cluster-default")
-    yield from leaderless(settings, "forbidden", "explicitly-off")
-    yield from leaderless(settings, "wiped", "disk-lost")
+    yield from check_leaderless(settings, "forbidden", "explicitly-off")
+    yield from check_leaderless(settings, "wiped", "disk-lost")
     settings.recover_partitions()
 
 
@@ -47,7 +47,7 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
     return met.outcome is True
 
 
-def leaderless(settings: ElectionSettings, kind: str, case: str) -> Claims:
+def check_leaderless(settings: ElectionSettings, kind: str, case: str) -> Claims:
     """Check GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]

@@ -111,7 +111,7 @@ class Flapping:
         if able:
             to = able[pick % len(able)]
             put_first(self.partition, to, asked=to)
-            self.goes_on(elect_preferred(self.partition, to, self.state.leader_epoch))
+            self.continue_from(elect_preferred(self.partition, to, self.state.leader_epoch))
 
     def isolate(self) -> None:
         """Freeze the leader until another one has taken over."""
@@ -128,9 +128,11 @@ class Flapping:
             )
 
         with frozen_broker(self.bench, self.bench.name_of(self.state.leader)):
-            self.goes_on(self.bench.eventually(state_if_led, f"another leader of {self.partition.name}", every=OFTEN))
+            self.continue_from(
+                self.bench.eventually(state_if_led, f"another leader of {self.partition.name}", every=OFTEN)
+            )
 
-    def goes_on(self, state: PartitionMetadata) -> None:
+    def continue_from(self, state: PartitionMetadata) -> None:
         self._moved = self._moved or state.leader != self.state.leader
         self.state = state
 
@@ -159,7 +161,7 @@ def change_leaders(flock: list[Flapping], picks: list[int], tenths: list[int], s
             moving.isolate()
             for other in flock:
                 if other is not moving:
-                    other.goes_on(other.partition.await_agreement())
+                    other.continue_from(other.partition.await_agreement())
         else:
             moving.move(pick)
 

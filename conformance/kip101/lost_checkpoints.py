@@ -26,7 +26,7 @@ def epoch_starts(batches: Sequence[Batch], start: int = 0) -> tuple[Boundary, ..
     return tuple(Boundary(epoch, offset) for epoch, offset in first.items())
 
 
-def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
+def write_two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
     """Write records in two epochs, each in its own batch."""
     first = partition.write_acknowledged(*[b"of the first epoch"] * RECORDS)
     partition.move_leader()
@@ -36,7 +36,7 @@ def two_epochs(partition: Crashing) -> list[AcknowledgedRecord]:
 # --- after a kill
 
 
-def on_disk(partition: Crashing, id: int, mark: int) -> None:
+def await_checkpoint(partition: Crashing, id: int, mark: int) -> None:
     """Wait until this high watermark is on disk, so that a crash causes no truncation below it."""
     disk = partition.disk(id)
     partition.wait_until(
@@ -47,21 +47,21 @@ def on_disk(partition: Crashing, id: int, mark: int) -> None:
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-06", rig=TRIO, role=sampled_from(["follower", "leader"]))
 def epochs_are_read_from_the_log(partition: Crashing, role: str) -> Claims:
     """Killed and restarted without its checkpoint, a replica with nothing to copy rebuilds every epoch from its segments."""
-    written = two_epochs(partition)
+    written = write_two_epochs(partition)
     state = partition.wait_until_whole()
     id = next(id for id in state.replicas if (id == state.leader) == (role == "leader"))
-    on_disk(partition, id, len(written))
+    await_checkpoint(partition, id, len(written))
     partition.kill(id)
     partition.disk(id).remove_epoch_checkpoint()
     others = [other for other in state.replicas if other != id]
     partition.wait_until(lambda: partition.state_with_isr(others[0], *others), f"an ISR without {id}")
     partition.start(id)
     partition.await_in_sync(lambda: partition.state_with_isr(others[0], *state.replicas), f"{id} in the ISR again")
-    yield from rebuilt(partition, id, written)
+    yield from check_rebuilt(partition, id, written)
     at_rest(partition)
 
 
-def rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> Claims:
+def check_rebuilt(partition: Crashing, id: int, written: list[AcknowledgedRecord]) -> Claims:
     """Check that the checkpoint has both epoch starts, and that the replica's answer ends the first at the second."""
     read = partition.read(id)
     expected = epoch_starts(read.batches)
@@ -127,7 +127,7 @@ def epochs_are_learnt_from_new_batches(
     partition: Crashing, case: str, written_meanwhile: int, written_later: int
 ) -> Claims:
     """A replica with committed records only, stopped cleanly, keeps them without its checkpoint and learns later epochs."""
-    written = two_epochs(partition)
+    written = write_two_epochs(partition)
     state = partition.wait_until_whole()
     id = next(id for id in state.replicas if (id == state.leader) == (case == "clean-stop-leader"))
     others = {other for other in state.replicas if other != id}
@@ -157,7 +157,7 @@ def _leader_among(partition: Crashing, ids: set[int]) -> int | None:
 @log_scenario("KIP101-SC-08", "KIP101-CACHE-07", rig=TRIO, trimmed=booleans(), unwritten=booleans(), cases=["wiped"])
 def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwritten: bool) -> Claims:
     """A replica that was removed from disk ends with the leader's entries, except those of epochs without records."""
-    written = two_epochs(partition)
+    written = write_two_epochs(partition)
     partition.move_leader()
     written += partition.write_acknowledged(b"of the third epoch")
     if unwritten:
@@ -174,11 +174,13 @@ def wiped_replica_rebuilds_its_epochs(partition: Crashing, trimmed: bool, unwrit
     )
     partition.start(id)
     partition.await_in_sync(lambda: partition.state_with_isr(state.leader, *state.replicas), f"{id} in the ISR again")
-    yield from equivalent(partition, id, state.leader, start, written)
+    yield from check_equivalent(partition, id, state.leader, start, written)
     at_rest(partition)
 
 
-def equivalent(partition: Crashing, id: int, leader: int, start: int, written: list[AcknowledgedRecord]) -> Claims:
+def check_equivalent(
+    partition: Crashing, id: int, leader: int, start: int, written: list[AcknowledgedRecord]
+) -> Claims:
     mine, theirs = partition.read(id), partition.read(leader)
     expected = epoch_starts(theirs.batches, start)
     of_leader = partition.entries(leader, lambda found: set(expected) <= set(found))

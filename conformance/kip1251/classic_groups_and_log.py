@@ -23,7 +23,7 @@ INSTANCES = none() | text("abc", min_size=1, max_size=3)
 Step = dict[str, str | int]
 
 
-class Lone:
+class LoneMember:
     """The only member of a classic group, which leads it and assigns itself some partitions."""
 
     def __init__(self, group: Group, instance_id: str | None) -> None:
@@ -53,7 +53,7 @@ class Lone:
         return group
 
 
-def as_logged(lone: Lone, case: str) -> Claims:
+def as_logged(lone: LoneMember, case: str) -> Claims:
     """Check that the group's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _is_at_rest)
     held = logged is not None and logged.is_described_by(shown)
@@ -71,7 +71,7 @@ def classic_group_is_described_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None
 ) -> Claims:
     """After each rebalance, the description agrees with the group's newest record."""
-    lone = Lone(group, instance_id)
+    lone = LoneMember(group, instance_id)
     lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:
         lone.take_step(step)
@@ -91,7 +91,7 @@ def loaded_classic_group_is_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
 ) -> Claims:
     """A coordinator that has loaded the newest record agrees with it, too."""
-    lone = Lone(group, instance_id)
+    lone = LoneMember(group, instance_id)
     lone.take_step({"do": "rejoin", "partitions": 1})
     for step in steps:
         lone.take_step(step)

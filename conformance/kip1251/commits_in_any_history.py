@@ -45,7 +45,7 @@ def older_commits(held: Ownership, back: int) -> Iterator[OldEpochCommit]:
     yield OldEpochCommit(held.member, held.partition, epoch, row, accepted)
 
 
-def as_known(group: Group, owners: Owners) -> PremiseClaim:
+def premise_of_known_epochs(group: Group, owners: Owners) -> PremiseClaim:
     """Return the premise that the coordinator's member epochs are those that the members know."""
     shown = {found.member_id: found.member_epoch for found in group.describe().members}
     known = {member.id: member.epoch for member in owners.present}
@@ -89,7 +89,7 @@ def commits_follow_the_rule(group: Group, changes: list[str], backs: list[int]) 
     owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
-        yield as_known(group, owners)
+        yield premise_of_known_epochs(group, owners)
         for one in (one for each in held for back in backs for one in older_commits(each, back)):
             offset = offsets.next()
             answer = group.commit(one.member, {one.partition: offset}, one.epoch)
@@ -112,7 +112,7 @@ def transactional_commits_follow_the_rule(group: TxnGroup, changes: list[str], b
     owners, offsets = Owners(group), AlternatingOffsets()
     for kind in (step for change in changes for step in (change, "revoke")):
         held = owners.change(kind)
-        yield as_known(group, owners)
+        yield premise_of_known_epochs(group, owners)
         for one in {(one.member, one.row): one for each in held for one in older_commits(each, back)}.values():
             offset, producer = offsets.next(), group.producer(group.dialect(pick))
             answer = group.txn_commit(producer, one.member, {one.partition: offset}, one.epoch)

@@ -38,11 +38,11 @@ def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) 
         hand.old.receive(hand.missed)
         epoch = hand.old.bump(distance)
     yield group.premise_of_holding(hand.old, epoch, hand.kept)
-    answer = fenced_heartbeat(hand, case, distance)
+    answer = send_fenced_heartbeat(hand, case, distance)
     yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH, answer)
 
 
-def fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswer:
+def send_fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswer:
     old = hand.old
     if case == "owned-unknown":
         return old.heartbeat(member_epoch=hand.before, received=False)

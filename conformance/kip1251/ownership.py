@@ -54,7 +54,7 @@ def partition_that_came_back(group: Group, case: str, bumps: int, later: int, of
 # --- the assignment epoch, by the commits that it admits
 
 
-def admitted_from(group: Group, member: GroupMember, partition: int, epoch: int, offset: int) -> Claim:
+def observe_first_admitted(group: Group, member: GroupMember, partition: int, epoch: int, offset: int) -> Claim:
     """Observe that a commit is accepted at this epoch, and refused at the one before."""
     below = group.commit(member, {partition: offset + 1}, epoch - 1)
     at = group.commit(member, {partition: offset}, epoch)
@@ -92,7 +92,7 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
             )
         yield group.premise_of_holding(member, member.epoch, partition)
         yield premise(member.epoch > before, f"epoch {member.epoch} after {before}")
-        yield admitted_from(group, member, partition, epoch, offset + step)
+        yield observe_first_admitted(group, member, partition, epoch, offset + step)
 
 
 def change_membership(group: Group, member: GroupMember, others: list[GroupMember]) -> None:
@@ -111,7 +111,7 @@ def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, o
     member = group.sole_member(later, aged=aged)
     yield group.premise_of_holding(member, member.epoch, *range(MANY))
     for partition, epoch in sorted(member.since.items()):
-        yield admitted_from(group, member, partition, epoch, offset)
+        yield observe_first_admitted(group, member, partition, epoch, offset)
 
 
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["later"], bumps=integers(1, 3), later=EPOCH_BUMPS, offset=OFFSETS)
@@ -121,7 +121,7 @@ def later_assignment_has_the_target_epoch(group: Group, bumps: int, later: int, 
     yield group.premise_of_holding(heir, heir.epoch, *range(MANY))
     gained = [partition for partition, since in sorted(heir.since.items()) if since == epoch]
     for partition in gained:
-        yield admitted_from(group, heir, partition, epoch, offset)
+        yield observe_first_admitted(group, heir, partition, epoch, offset)
 
 
 # --- from one owner to the next

@@ -54,7 +54,7 @@ class Copying:
         )
         return [value or b"" for value in delivered_records(read, 0).values()], read
 
-    def exactly_once(self) -> Claim:
+    def observe_exactly_once(self) -> Claim:
         """Observe that each record was copied once, in its partition's order, and that all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
         met = self.group.bench.wait.comes_true(
@@ -127,7 +127,7 @@ class Loop:
             self.producer.end(committed=True)
         return bool(offsets)
 
-    def ends_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Claims:
+    def end_one_bump_behind(self, offsets: dict[int, int], missed: HeartbeatAnswer) -> Claims:
         """End the transaction that was open during the bump; its commit at the previous epoch must be accepted.
 
         Then the member receives the answer that it missed.
@@ -140,7 +140,7 @@ class Loop:
         yield held_if(accepted, answer, detail=detail)
         self.member.receive(missed)
 
-    def ends_late(self, offsets: dict[int, int]) -> None:
+    def end_unaware(self, offsets: dict[int, int]) -> None:
         """End the transaction of a loop unaware that it lost partitions; abort it if its commit is refused."""
         answer = self.commit(offsets, self.member.epoch)
         self.producer.end(committed=all_answered(answer, Error.NONE))
@@ -158,9 +158,9 @@ def join(first: Loop, *, late: bool) -> Generator[Claim, None, Loop]:
         for partition in lost:
             group.await_assignment(other.member, partition)
         other.copy_records()
-        first.ends_late(begun)
+        first.end_unaware(begun)
         offsets = first.begin(first.member.partitions)
-    yield from first.ends_behind(offsets, missed)
+    yield from first.end_one_bump_behind(offsets, missed)
     group.heartbeat_until_settled(first.member, other.member)
     return other
 
@@ -170,7 +170,7 @@ def leave(first: Loop, other: Loop) -> Claims:
     other.copy_records()
     offsets = first.begin(first.member.partitions)
     other.member.leave()
-    yield from first.ends_behind(offsets, first.copying.group.acknowledge(first.member))
+    yield from first.end_one_bump_behind(offsets, first.copying.group.acknowledge(first.member))
     first.copying.group.heartbeat_until_settled(first.member)
 
 
@@ -195,4 +195,4 @@ def loop_goes_on_through_rebalances(group: RoutedGroup, case: str, late: list[bo
         yield from leave(first, other)
     while first.copy_records(INPUTS):
         pass
-    yield copying.exactly_once()
+    yield copying.observe_exactly_once()

@@ -16,7 +16,7 @@ STRANGERS = {"unknown-member": Error.UNKNOWN_MEMBER_ID}
 SEVERAL = 6
 
 
-def refused_commit(
+def send_refused_commit(
     group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
 ) -> OffsetCommitAnswer:
     """Send a commit that must be refused; `wrong` says why."""
@@ -34,7 +34,7 @@ def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, of
     group.store(member, 0, offset)
     yield group.premise_of_holding(member, member.epoch, 0)
     for step, wrong in enumerate(wrongs, 1):
-        answer = refused_commit(group, member, wrong, ahead, 0, offset + step)
+        answer = send_refused_commit(group, member, wrong, ahead, 0, offset + step)
         after, stored = group.committed_offset(0), log.offsets(0)
         error = answer.all_answered(STRANGERS.get(wrong, Error.STALE_MEMBER_EPOCH))
         yield held_if(error and after.shows(offset), answer, after, case="offset-fetch")
@@ -63,7 +63,7 @@ def refused_commit_is_unknown_to_the_next_coordinator(
     for partition in range(SEVERAL):
         group.store(member, partition, offset)
     yield group.premise_of_holding(member, member.epoch, *range(SEVERAL))
-    answers = [refused_commit(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
+    answers = [send_refused_commit(group, member, wrong, ahead, at, offset + 1) for at, wrong in enumerate(wrongs)]
     group.restart_coordinator()
     for partition, answer in enumerate(answers):
         after = group.committed_offset(partition)

@@ -23,21 +23,21 @@ BEYOND = 7
 Refused: TypeAlias = Callable[[Group, Sequence[GroupMember]], Answer]
 
 
-def newcomer(group: Group, **fields: object) -> Answer:
+def join_as_newcomer(group: Group, **fields: object) -> Answer:
     """Send a new member's first heartbeat with one wrong field."""
     asked = {"member_epoch": JOIN, "owned": (), "subscribed_topic_names": [group.topic.name]}
     return group.member().heartbeat(received=False, **asked | fields)
 
 
-def taken_instance(group: Group, present: Sequence[GroupMember]) -> Answer:
+def join_with_taken_instance(group: Group, present: Sequence[GroupMember]) -> Answer:
     """Join with the instance id of a static member that has not left, or without one if there is no such member."""
     taken = next((one.instance_id for one in present if one.instance_id), "")
-    return newcomer(group, instance_id=taken)
+    return join_as_newcomer(group, instance_id=taken)
 
 
-def foreign_partitions(group: Group, present: Sequence[GroupMember]) -> Answer:
+def join_with_foreign_partitions(group: Group, present: Sequence[GroupMember]) -> Answer:
     """Join with owned partitions of a topic that does not exist."""
-    return newcomer(group, owned=[TopicPartitions(UUID(int=7), (0,))])
+    return join_as_newcomer(group, owned=[TopicPartitions(UUID(int=7), (0,))])
 
 
 REFUSED: Mapping[str, Refused] = {
@@ -45,12 +45,12 @@ REFUSED: Mapping[str, Refused] = {
     "unknown member": lambda group, present: group.member().heartbeat(received=False, member_epoch=1),
     "unknown member leaves": lambda group, present: group.member().heartbeat(received=False, member_epoch=LEAVE),
     "epoch below": lambda group, present: present[0].heartbeat(received=False, member_epoch=-7),
-    "no subscription": lambda group, present: newcomer(group, subscribed_topic_names=None),
-    "no rebalance time-out": lambda group, present: newcomer(group, rebalance_timeout_ms=-1),
-    "unknown assignor": lambda group, present: newcomer(group, server_assignor="no-assignor"),
-    "empty assignor": lambda group, present: newcomer(group, server_assignor=""),
-    "foreign partitions": foreign_partitions,
-    "taken instance": taken_instance,
+    "no subscription": lambda group, present: join_as_newcomer(group, subscribed_topic_names=None),
+    "no rebalance time-out": lambda group, present: join_as_newcomer(group, rebalance_timeout_ms=-1),
+    "unknown assignor": lambda group, present: join_as_newcomer(group, server_assignor="no-assignor"),
+    "empty assignor": lambda group, present: join_as_newcomer(group, server_assignor=""),
+    "foreign partitions": join_with_foreign_partitions,
+    "taken instance": join_with_taken_instance,
     "another protocol type": lambda group, present: classic_member(group).join(protocol_type="connect"),
 }
 """The requests that must be refused, by their fault."""

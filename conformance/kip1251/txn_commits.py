@@ -30,7 +30,7 @@ OLD = (3, 4, 5)
 """The versions of TxnOffsetCommit that have a member id and no topic id."""
 
 
-def accepted_and_stored(
+def check_accepted_and_stored(
     group: TxnGroup, producer: StageProducer, answer: TxnOffsetCommitAnswer, partition: int, offset: int, case: str
 ) -> Claims:
     """Check that the commit was accepted, and that its offset is visible once the transaction is committed."""
@@ -61,7 +61,7 @@ def kept_partition_at_an_older_epoch(group: TxnGroup, case: str, bumps: int, v3:
     producer = group.producer(case)
     version = 3 if v3 and case == "legacy" else None
     answer = group.txn_commit(producer, hand.old, {hand.kept: offset}, hand.before, version=version)
-    yield from accepted_and_stored(group, producer, answer, hand.kept, offset, case)
+    yield from check_accepted_and_stored(group, producer, answer, hand.kept, offset, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["before-assignment"], back=integers(1, 3), pick=PICK)
@@ -84,7 +84,7 @@ def current_epoch(group: TxnGroup, case: str, bumps: int, pick: int, partition: 
     yield group.premise_of_holding(member, member.epoch, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 11}, member.epoch)
-    yield from accepted_and_stored(group, producer, answer, partition, 11, case)
+    yield from check_accepted_and_stored(group, producer, answer, partition, 11, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["future", "future-unowned"], ahead=EPOCHS_AHEAD, pick=PICK)
@@ -113,7 +113,7 @@ def partition_of_another_member(group: TxnGroup, case: str, bumps: int, pick: in
     if case == "lost":
         yield from commit_is_refused(group, producer, answer, hand.lost, 10, case)
     else:
-        yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
+        yield from check_accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
 
 @probe("KIP1251-TXN-01", rig=fresh_txn_group(), cases=["lost-free", "unowned-free"], bumps=EPOCH_BUMPS, pick=PICK)
@@ -128,7 +128,7 @@ def partition_of_no_member(group: TxnGroup, case: str, bumps: int, pick: int) ->
     if case == "lost-free":
         yield from commit_is_refused(group, producer, answer, hand.lost, -1, case)
     else:
-        yield from accepted_and_stored(group, producer, answer, hand.lost, 11, case)
+        yield from check_accepted_and_stored(group, producer, answer, hand.lost, 11, case)
 
 
 @probe(
@@ -184,7 +184,7 @@ def partition_waiting_to_be_revoked(group: TxnGroup, case: str, bumps: int, pick
     yield group.premise_of_waiting(member, partition)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, member, {partition: 7}, since[partition])
-    yield from accepted_and_stored(group, producer, answer, partition, 7, case)
+    yield from check_accepted_and_stored(group, producer, answer, partition, 7, case)
 
 
 def versions_of(group: TxnGroup, case: str) -> list[int]:
@@ -192,7 +192,7 @@ def versions_of(group: TxnGroup, case: str) -> list[int]:
     return [version for version in OLD if version <= group.newest] if case.endswith("-v5") else [group.newest]
 
 
-def refused_by_version(
+def check_refusal_by_version(
     group: TxnGroup, member: GroupMember, partition: int, epoch: int, before: int, case: str, own: Error
 ) -> Claims:
     """Check that the commit gets ILLEGAL_GENERATION up to v5 and its `own` error from v6 on, and that committing the
@@ -224,7 +224,7 @@ def refused_epoch(group: TxnGroup, case: str, ahead: int) -> Claims:
     member = group.sole_member()
     group.store(member, 0, 10)
     yield group.premise_of_holding(member, member.epoch, 0)
-    yield from refused_by_version(group, member, 0, member.epoch + ahead, 10, case, Error.STALE_MEMBER_EPOCH)
+    yield from check_refusal_by_version(group, member, 0, member.epoch + ahead, 10, case, Error.STALE_MEMBER_EPOCH)
 
 
 @probe(
@@ -239,7 +239,7 @@ def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Cla
     heir, partition, epoch = group.inherit(2, later=later)
     group.store(heir, partition, 10)
     yield group.premise_of_holding(heir, heir.epoch, partition)
-    yield from refused_by_version(group, heir, partition, epoch - back, 10, case, Error.STALE_MEMBER_EPOCH)
+    yield from check_refusal_by_version(group, heir, partition, epoch - back, 10, case, Error.STALE_MEMBER_EPOCH)
 
 
 @probe(
@@ -251,7 +251,7 @@ def epoch_that_is_over(group: TxnGroup, case: str, back: int, later: int) -> Cla
 )
 def unknown_group(group: TxnGroup, case: str, epoch: int) -> Claims:
     """A member of an unknown group is refused with the error of the request version."""
-    yield from refused_by_version(group, group.member(), 0, epoch, -1, case, Error.GROUP_ID_NOT_FOUND)
+    yield from check_refusal_by_version(group, group.member(), 0, epoch, -1, case, Error.GROUP_ID_NOT_FOUND)
 
 
 @probe("KIP1251-TXN-02", rig=fresh_txn_group(), cases=["unknown-member", "unknown-member-v6"], distance=integers(-2, 2))
@@ -288,7 +288,7 @@ def commit_without_a_member_id(group: TxnGroup, case: str, pick: int) -> Claims:
     yield group.premise_of_holding(member, member.epoch, 0)
     producer = group.producer(group.dialect(pick))
     answer = group.txn_commit(producer, None, {0: 11}, -1)
-    yield from accepted_and_stored(group, producer, answer, 0, 11, case)
+    yield from check_accepted_and_stored(group, producer, answer, 0, 11, case)
 
 
 @probe(

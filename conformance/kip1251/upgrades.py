@@ -198,10 +198,10 @@ def coordinators_of_two_releases(group: RoutedGroup, release: str, bumps: int, o
         for name in (former, own, former, own):
             group.coordinate_at(name)
             yield commit_is_refused(group, hand.old, hand.lost, hand.before, offset, "KIP1251-PERSIST-05", "zombie")
-            yield by_its_rule(group, hand, offset, strict=name == former)
+            yield observe_by_rule(group, hand, offset, strict=name == former)
 
 
-def by_its_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
+def observe_by_rule(group: Group, hand: HandOver, offset: int, *, strict: bool) -> Claim:
     """Observe a commit at the previous epoch for a partition that the member kept: refused by the strict rule, else
     accepted."""
     before = group.committed_offset(hand.kept).only_partition.offset

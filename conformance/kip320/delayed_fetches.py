@@ -119,7 +119,7 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     version = choose_version(partition.bench, "Fetch", back, low=DIVERGES_FROM)
     with suffix_to_truncate(partition, records) as suffix:
         waiting = send_delayed(
-            partition, suffix.node, behind(partition, suffix.end, suffix.epoch), version, FUTURE_REPLICA
+            partition, suffix.node, fetch_partition_at(partition, suffix.end, suffix.epoch), version, FUTURE_REPLICA
         )
     yield suffix.is_replaced(partition)
     completed = waiting.age()
@@ -129,5 +129,5 @@ def fetch_past_a_truncation_is_completed(partition: Partition, records: int, bac
     yield held_if(held, answer, detail=waiting.outcome(answer, "its records were replaced", prompt))
 
 
-def behind(partition: Partition, offset: int, last: int) -> FetchPartition:
+def fetch_partition_at(partition: Partition, offset: int, last: int) -> FetchPartition:
     return FetchPartition(topic=partition.topic, partition=0, fetch_offset=offset, last_fetched_epoch=last)

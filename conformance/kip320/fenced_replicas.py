@@ -63,7 +63,7 @@ class Controller(QuorumView):
             raise KitError(f"__cluster_metadata holds no registration of {say(missing)}; it names {say(epochs)}")
         return epochs
 
-    def isr_as_it_is(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
+    def send_unchanged_isr(self, topic: Topic, state: PartitionMetadata, broker_epoch: int) -> IsrChange:
         """Send a leader's AlterPartition that changes nothing, with all epochs as the controller has them.
 
         A leader learns the partition epoch from the metadata log. Here it is found by trial: the controller accepts no
@@ -165,7 +165,7 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
 # --- KIP320-FETCH-13
 
 
-class StrangerTries(NamedTuple):
+class UnassignedFetches(NamedTuple):
     """Fetches at the log end with the id of a broker without a replica, and the leader as a consumer saw it before and
     after; then one more write, fetched only by the follower (`matching`), and the leader after that."""
 
@@ -178,25 +178,25 @@ class StrangerTries(NamedTuple):
     lifted: FetchedPartition
 
     @property
-    def watermark_waited(self) -> bool:
+    def waits_for_follower(self) -> bool:
         """True if the high watermark waited for the follower, and the follower's own fetch was served."""
         return self.before.high_watermark < self.ends[0] and self.matching.error is Error.NONE
 
     @property
-    def watermark_stayed(self) -> bool:
+    def depends_on_follower_alone(self) -> bool:
         """True if the high watermark stayed, and then depended on the follower alone."""
         stayed = self.after.high_watermark == self.before.high_watermark
         return stayed and self.lifted.high_watermark == self.ends[1]
 
 
-def tried_by_a_stranger(duo: OneFollower, cast: FollowerRoles, stranger: int, records: int) -> StrangerTries:
+def fetch_as_unassigned(duo: OneFollower, cast: FollowerRoles, stranger: int, records: int) -> UnassignedFetches:
     end = duo.append_records(cast, records)
     before = duo.look(cast, end)
     answers = [duo.fetch_as_follower(cast._replace(follower=stranger), end) for _ in range(SERVED)]
     after, isr = duo.look(cast, end), duo.isr(cast)
     later = duo.append_records(cast, 1)
     matching = duo.fetch_as_follower(cast, later)
-    return StrangerTries((end, later), before, answers, after, isr, matching, duo.look(cast, later))
+    return UnassignedFetches((end, later), before, answers, after, isr, matching, duo.look(cast, later))
 
 
 @probe(
@@ -212,14 +212,14 @@ def unassigned_replica_is_no_progress(duo: OneFollower, real: bool, id: int, rec
     cast = duo.choose_roles()
     stranger = duo.bench.id_of(cast.outsider.node) if real else id
     with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
-        seen = tried_by_a_stranger(duo, cast, stranger, records)
+        seen = fetch_as_unassigned(duo, cast, stranger, records)
         took = duo.bench.now().seconds - began
     duo.wait_until_whole()
     yield premise(took < PATIENCE, f"the follower frozen for {took} s, too short a time to be fenced")
     yield premise(
-        seen.watermark_waited, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}"
+        seen.waits_for_follower, f"a high watermark that waits for the follower: {seen.before}, {seen.matching}"
     )
-    stayed = seen.watermark_stayed and seen.isr == set(cast.state.isr)
+    stayed = seen.depends_on_follower_alone and seen.isr == set(cast.state.isr)
     yield held_if(stayed, *seen.answers, seen.after, seen.lifted)
 
 
@@ -265,7 +265,7 @@ def ineligible_is_refused(pairs: SharedFollower, controller: Controller) -> Clai
     """Check that an ISR with the fenced follower, proposed as by the leader (AlterPartition), is refused."""
     epochs = controller.broker_epochs()
     for topic, state in zip(pairs.data.free, pairs.states(), strict=False):
-        right = controller.isr_as_it_is(topic, state, epochs[state.leader])
+        right = controller.send_unchanged_isr(topic, state, epochs[state.leader])
         answer = controller.leader().alter_partition(replace(right, isr=(state.leader, pairs.follower_id)))
         after = controller.leader().alter_partition(right)
         held = answer.error is Error.INELIGIBLE_REPLICA and is_unchanged(right, after)
@@ -324,7 +324,7 @@ def stale_isr_change_is_refused(duo: OneFollower, distance: int, newer: str) -> 
     cast = duo.choose_roles()
     controller = Controller(duo.bench, duo.bench.name_of(cast.state.leader))
     epochs = controller.broker_epochs()
-    right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
+    right = controller.send_unchanged_isr(duo.topic, cast.state, epochs[cast.state.leader])
     shrink = replace(right, isr=(cast.state.leader,))
     wrong = {
         "older-leader-epoch": replace(shrink, leader_epoch=right.leader_epoch - distance),
@@ -384,7 +384,7 @@ class Incarnations(NamedTuple):
         return self.older.error is Error.NOT_LEADER_OR_FOLLOWER and stayed
 
 
-def incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distance: int) -> Incarnations:
+def fetch_as_incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distance: int) -> Incarnations:
     end = duo.append_records(cast, 1)
     before = duo.look(cast, end)
     older = duo.fetch_as_follower(cast, end, broker_epoch=registered - distance)
@@ -397,7 +397,7 @@ def incarnations(duo: OneFollower, cast: FollowerRoles, registered: int, distanc
 
 def expel(duo: OneFollower, cast: FollowerRoles, controller: Controller, epochs: dict[int, int]) -> FollowerRoles:
     """Remove the follower from the ISR, as its leader may; it can rejoin at once. The shrink may bump the epoch."""
-    right = controller.isr_as_it_is(duo.topic, cast.state, epochs[cast.state.leader])
+    right = controller.send_unchanged_isr(duo.topic, cast.state, epochs[cast.state.leader])
     controller.leader().alter_partition(replace(right, isr=(cast.state.leader,)))
     duo.bench.eventually(lambda: duo.isr(cast) == {cast.state.leader}, "an ISR without the follower")
     return cast._replace(state=duo.state_by(cast.state.leader))
@@ -411,7 +411,7 @@ def other_incarnation_is_refused(duo: OneFollower, distance: int) -> Claims:
     epochs = controller.broker_epochs()
     registered = epochs[cast.follower]
     with frozen_broker(duo.bench, duo.bench.name_of(cast.follower)) as began:
-        seen = incarnations(duo, cast, registered, distance)
+        seen = fetch_as_incarnations(duo, cast, registered, distance)
         took = duo.bench.now().seconds - began
         expelled = expel(duo, cast, controller, epochs)
         by_older = duo.try_to_join_isr(expelled, seen.end, registered - distance, within=0.3)

@@ -40,7 +40,7 @@ def all_answer(answers: dict[str, PartitionAnswer], error: Error) -> bool:
     return all(answer.error is error for answer in answers.values())
 
 
-def of_two_epochs(couple: UncleanPartition, old: int, new: int) -> Claims:
+def check_two_epochs(couple: UncleanPartition, old: int, new: int) -> Claims:
     """Check REPL-07: each of the two leaders serves its own epoch and refuses the other's."""
     stale, true = couple.node(couple.first), couple.node(couple.second)
     served = answers_by_case(couple, stale, old, old), answers_by_case(couple, true, old, new)
@@ -99,10 +99,10 @@ def two_leaders(couple: UncleanPartition, settled: int, alone: int, meanwhile: i
         after = couple.await_leadership(couple.second)
         risen = after.leader_epoch > before.leader_epoch
         yield premise(risen, f"a newer epoch: {before}, {after}", promised=("KIP101-EPOCH-02", "moved"))
-        yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
+        yield from check_two_epochs(couple, before.leader_epoch, after.leader_epoch)
         rule = TwoLeaders(couple, couple.node(couple.first), couple.node(couple.second), before.leader_epoch)
         yield from nothing_is_committed(rule, alone, meanwhile, PATIENCE_MS)
-        yield from of_two_epochs(couple, before.leader_epoch, after.leader_epoch)
+        yield from check_two_epochs(couple, before.leader_epoch, after.leader_epoch)
     at_rest(couple)
 
 

@@ -30,7 +30,7 @@ NO_EPOCH = (-1, -1)
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 
 
-def in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[Partition]) -> CheckProducer:
+def create_in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[Partition]) -> CheckProducer:
     """Create a producer whose last transaction is in this state; an open one has written to each partition."""
     producer = brokers.transactional(dialect)
     if state != "Empty":
@@ -54,7 +54,7 @@ def next_coordinator_describes_the_same(brokers: ThreeBrokers, states: list[str]
     """Transactions in each state are described by the next coordinator as they were by the one before."""
     dialect = brokers.dialects[-1 if newest else 0]
     partitions = brokers.partitions()
-    producers = [in_state(brokers, state, dialect, partitions) for state in states]
+    producers = [create_in_state(brokers, state, dialect, partitions) for state in states]
     before = [producer.describe() for producer in producers]
     replaced: set[int] = set()
     for producer in producers:
@@ -79,7 +79,7 @@ def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> C
     """A broker that does not coordinate a transactional id answers NOT_COORDINATOR."""
     partitions = brokers.partitions()
     for state in states:
-        producer = in_state(brokers, state, "legacy", partitions)
+        producer = create_in_state(brokers, state, "legacy", partitions)
         for name in brokers.others(brokers.coordinator_of(producer)):
             answer = brokers.bench.node(name).describe_transaction(producer.transactional_id)
             yield held_if(answer.error is Error.NOT_COORDINATOR, answer)
@@ -178,10 +178,10 @@ def brokers_give_different_producer_ids(brokers: ThreeBrokers, order: list[int],
     """No producer id that one broker gives, over more than a block, is given by it or another again."""
     given: set[int] = set()
     nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
-    yield new_ids(ask_until_served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
+    yield observe_new_ids(ask_until_served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
     for _ in range(ALL):
         for node in nodes:
-            yield new_ids(ask_until_served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
+            yield observe_new_ids(ask_until_served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
 
 
 @probe(
@@ -205,12 +205,12 @@ def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, whi
         pass
     await_answer(brokers.bench, restarted)
     for _ in range(ALL):
-        yield new_ids(
+        yield observe_new_ids(
             ask_until_served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given
         )
 
 
-def new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
+def observe_new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     """Observe that the answer has ids, none of which was given before or is given twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
@@ -251,13 +251,13 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Clai
     (bench.processes.kill if how == "kill" else bench.processes.stop)(active, role="active controller")
     successor = active_controller(bench, others)
     for name in bench.brokers:
-        knows_controller(bench, name, successor)
+        await_controller_known(bench, name, successor)
         for _ in range(ALL):
-            yield new_ids(ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
+            yield observe_new_ids(ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
     bench.processes.start(active)
 
 
-def knows_controller(bench: Bench, broker: str, controller: str) -> None:
+def await_controller_known(bench: Bench, broker: str, controller: str) -> None:
     """Wait until a broker forwards to this controller.
 
     Up to 3.5 a request for a producer id waits for that, so that many at once would time out (KAFKA-14694).

@@ -25,7 +25,7 @@ PREPARED = {True: "PrepareCommit", False: "PrepareAbort"}
 COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
 
 
-def completed_on(
+def check_completion(
     brokers: ThreeBrokers, producer: CheckProducer, partitions: list[Partition], committed: bool, case: str
 ) -> Claims:
     """Check TXN-12: the transaction is described as complete; each partition has its marker and nothing open."""
@@ -62,7 +62,7 @@ def broker_lost_after_the_decision(
     with brokers.replace_leader(state if whom == "coordinator" else partitions[0], how):
         pass
     for committed, producer in producers.items():
-        yield from completed_on(brokers, producer, partitions, committed, case)
+        yield from check_completion(brokers, producer, partitions, committed, case)
     at_rest(*partitions)
 
 
@@ -87,7 +87,7 @@ def coordinator_loads_a_prepared_transaction(brokers: ThreeBrokers, how: How, ne
             producer.enter(partition, records)
         with brokers.lose_coordinator_of_prepared(producer, leader, how, committed=committed) as (_, prepared):
             yield premise(prepared.state == PREPARED[committed], f"markers are outstanding: {prepared}")
-        yield from completed_on(brokers, producer, partitions, committed, "coordinator-load")
+        yield from check_completion(brokers, producer, partitions, committed, "coordinator-load")
         written += partitions
     at_rest(*written)
 
@@ -113,7 +113,7 @@ def partition_without_a_leader_at_the_end(brokers: ThreeBrokers, newest: bool, r
         with brokers.without_broker(holder, "kill"):
             brokers.await_no_leader(alone, coordinator)
             producer.require(producer.finish(committed), "producer")
-        yield from completed_on(brokers, producer, [alone, beside], committed, "leaderless-partition")
+        yield from check_completion(brokers, producer, [alone, beside], committed, "leaderless-partition")
         written += [alone, beside]
     at_rest(*written)
 

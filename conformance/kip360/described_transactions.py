@@ -16,7 +16,7 @@ TIMEOUTS_MS = integers(60_000, 600_000)
 STEPS = lists(sampled_from(["add", "offsets", "commit", "abort", "replace"]), min_size=5, max_size=8)
 
 
-class Known(msgspec.Struct):
+class KnownTransaction(msgspec.Struct):
     """A transaction as its producer knows it, with the epoch of the last acknowledged request."""
 
     producer: StageProducer
@@ -67,13 +67,13 @@ def transaction_is_described_after_each_step(
 ) -> Claims:
     """State, producer id, epoch, timeout, start and partitions are those of the last acknowledged request."""
     producer = stage.transactional(case, timeout_ms)
-    known = Known(producer)
-    yield is_described(known)
+    known = KnownTransaction(producer)
+    yield observe_description(known)
     for step in steps:
         yield from take_step(stage, known, step, records)
 
 
-def take_step(stage: Stage, known: Known, step: str, records: int) -> Claims:
+def take_step(stage: Stage, known: KnownTransaction, step: str, records: int) -> Claims:
     """Let the producer take one step, and observe the description after it. An empty transaction is opened before it is
     ended."""
     producer = known.producer
@@ -84,10 +84,10 @@ def take_step(stage: Stage, known: Known, step: str, records: int) -> Claims:
     else:
         producer.end(committed=step == "commit")
         known.close("CompleteCommit" if step == "commit" else "CompleteAbort", producer.epoch)
-    yield is_described(known)
+    yield observe_description(known)
 
 
-def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) -> None:
+def add_partition(stage: Stage, known: KnownTransaction, *, offsets: bool, records: int) -> None:
     """Add a partition of a new log, or the offsets partition of a new group, to the transaction."""
     producer, log, group = known.producer, stage.log(), stage.bench.fresh_name("group")
     before = stage.bench.now().unix_ms
@@ -99,14 +99,14 @@ def add_partition(stage: Stage, known: Known, *, offsets: bool, records: int) ->
     known.open(("__consumer_offsets", 0) if offsets else log.here, around=around)
 
 
-def replace_instance(known: Known) -> None:
+def replace_instance(known: KnownTransaction) -> None:
     """Begin a new instance of the transactional id: an open transaction is aborted, at an epoch given to no other
     instance."""
     known.producer = known.producer.successor()
     known.close("Empty", known.producer.epoch)
 
 
-def is_described(known: Known) -> Claim:
+def observe_description(known: KnownTransaction) -> Claim:
     found = known.producer.describe()
     return held_if(known.shown_by(found), found, detail=f"its producer knows {known}")
 

@@ -18,7 +18,7 @@ AT_A_RESTART = "TRANSACTIONAL_ID_EXPIRATION"
 """The expectation on releases that look for idle producers only when they start."""
 
 
-def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> StageProducer:
+def create_recent_writer(stage: Stage, log: Log, records: int, batches: int = 1) -> StageProducer:
     """Create an idempotent producer whose last record is of this moment: its age counts from the record's timestamp."""
     stage.began = stage.bench.now().unix_ms
     producer = stage.idempotent()
@@ -28,7 +28,7 @@ def just_written(stage: Stage, log: Log, records: int, batches: int = 1) -> Stag
 
 
 def idle_for(stage: Stage) -> float:
-    """Return the seconds since `just_written` began, when all earlier requests had been answered."""
+    """Return the seconds since `create_recent_writer` began, when all earlier requests had been answered."""
     return (stage.bench.now().unix_ms - stage.began) / 1000
 
 
@@ -61,7 +61,7 @@ def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restar
 def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batches: int) -> Claims:
     """A producer that was idle for longer is not listed any more, and its duplicate is appended as by an unknown one."""
     log = stage.log()
-    producer = just_written(stage, log, records, batches)
+    producer = create_recent_writer(stage, log, records, batches)
     duplicate = producer.batch(log, records, sequence=0)
     gone = is_forgotten(stage, log, producer, at_a_restart=expected == AT_A_RESTART)
     end = log.end()
@@ -87,7 +87,7 @@ def idle_producer_is_forgotten(stage: Stage, expected: str, records: int, batche
 def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> Claims:
     """A producer that the partition knew and forgot may go on at any sequence."""
     log = stage.log()
-    producer = just_written(stage, log, records)
+    producer = create_recent_writer(stage, log, records)
     gone = is_forgotten(stage, log, producer, at_a_restart=looks_at_a_restart(stage))
     yield premise(gone, "the producer is forgotten", promised=("KIP360-SEQ-17", "expired"))
     end = log.end()
@@ -99,7 +99,7 @@ def forgotten_producer_is_admitted(stage: Stage, records: int, skipped: int) -> 
 def producer_is_remembered_until_then(stage: Stage, records: int, batches: int) -> Claims:
     """Until the expiry a producer is listed, and its duplicate recognised, however often the partition is looked at."""
     log = stage.log()
-    producer = just_written(stage, log, records, batches)
+    producer = create_recent_writer(stage, log, records, batches)
     duplicate = producer.batch(log, records, sequence=0)
     again, listed = producer.send(log, duplicate), log.producer(producer.producer_id) is not None
     at = idle_for(stage)
@@ -127,7 +127,7 @@ def open_transaction_keeps_its_producer(stage: Stage, case: str, bumps: int, rec
     for _ in range(plain):
         stage.idempotent().write(log)
     first = owner.enter(log, records).base_offset
-    idle = just_written(stage, log, records)
+    idle = create_recent_writer(stage, log, records)
     yield premise(
         is_forgotten(stage, log, idle, at_a_restart=looks_at_a_restart(stage)), "the idle producer is forgotten"
     )

@@ -35,7 +35,7 @@ def create_neighbour(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: in
     return next(one for one in made if brokers.state_partition(one).index == index)
 
 
-def short_of_replicas(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
+def await_short_isr(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
     """Wait until a broker shows an ISR without some replicas."""
 
     def is_short() -> bool:
@@ -74,7 +74,7 @@ def transactions_end_beside_one_that_hangs(
     hanging.enter(held_up, records)
     with brokers.without_broker(lost, how):
         hanging.require(hanging.finish(committed), "producer")
-        short_of_replicas(brokers, held_up, coordinator)
+        await_short_isr(brokers, held_up, coordinator)
         before = hanging.describe()
         ending.enter(free, records)
         if not times_out:

@@ -28,7 +28,7 @@ def writer(stage: Stage, log: Log, transactional: bool, records: int) -> StagePr
     return producer
 
 
-def without_trace(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
+def observe_refusal(log: Log, producer: StageProducer, batch: NewBatch, error: Error, **fields: Any) -> Claim:
     """Observe that the batch is refused with this error, and the partition's offsets and producer state are as
     before."""
     before = log.producer_state(producer.producer_id)
@@ -54,10 +54,10 @@ def refused_batch_leaves_the_state(
     for off in tries:
         if case == "sequence":
             gap = producer.batch(log, records, sequence=producer.sequences[log.here] + off)
-            yield without_trace(log, producer, gap, REFUSED)
+            yield observe_refusal(log, producer, gap, REFUSED)
         else:
             old = producer.batch(log, records, sequence=off % 3, epoch=producer.epoch - 1)
-            yield without_trace(log, producer, old, Error.INVALID_PRODUCER_EPOCH)
+            yield observe_refusal(log, producer, old, Error.INVALID_PRODUCER_EPOCH)
 
 
 @probe("KIP360-SEQ-21", rig=STAGE, cases=["transaction-state"], tries=TRIES, known=booleans(), records=FEW_RECORDS)
@@ -74,7 +74,7 @@ def write_outside_a_transaction_leaves_the_state(stage: Stage, tries: list[int],
     )
     for off in tries:
         version = 3 + off % 8
-        yield without_trace(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)
+        yield observe_refusal(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)
 
 
 HOSTILE = lists(

@@ -180,7 +180,7 @@ class RequestedTransaction(NamedTuple):
     wanted: dict[Pair, Error]
 
 
-def asked_for(stage: Stage, kind: str, bumps: int, partitions: int) -> RequestedTransaction:
+def request_for(stage: Stage, kind: str, bumps: int, partitions: int) -> RequestedTransaction:
     """Return a new producer's transaction with some partitions, wrong in the way of this `kind`."""
     producer, logs = stage.transactional("legacy"), stage.logs_of_a_topic(partitions)
     producer.bump(1 + bumps)
@@ -210,7 +210,7 @@ def transactions_of_a_request_are_answered_for_themselves(
     stage: Stage, kinds: list[str], bumps: int, partitions: int, version: int
 ) -> Claims:
     """The transactions of a request that are in order get their partitions, the others nothing."""
-    several = [asked_for(stage, kind, bumps, partitions) for kind in (*kinds, "fine")]
+    several = [request_for(stage, kind, bumps, partitions) for kind in (*kinds, "fine")]
     before = [one.producer.describe() for one in several]
     answer = stage.broker.add_partitions_to_txns(
         [one.asked for one in several], version=stage.at_most("AddPartitionsToTxn", version)
@@ -244,12 +244,14 @@ def verification_answers_for_each_partition(stage: Stage, added: int, others: in
         {*before.partitions} == {log.here for log in logs[:added]}, "partitions were added", producer
     )
     answer = producer.add(*logs, version=stage.at_most("AddPartitionsToTxn", version), verify_only=True)
-    yield told_apart(answer, producer, logs, added)
+    yield observe_verification(answer, producer, logs, added)
     after = producer.describe()
     yield held_if(is_unchanged(before, after), before, answer, after)
 
 
-def told_apart(answer: AddPartitionsToTxnAnswer, producer: StageProducer, logs: Sequence[Log], added: int) -> Claim:
+def observe_verification(
+    answer: AddPartitionsToTxnAnswer, producer: StageProducer, logs: Sequence[Log], added: int
+) -> Claim:
     found = errors(answer, producer.transactional_id)
     inside = all(found.get(log.here) is Error.NONE for log in logs[:added])
     outside = all(found.get(log.here) in NOT_IN_IT for log in logs[added:])

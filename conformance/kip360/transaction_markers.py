@@ -95,7 +95,7 @@ def older_marker_is_refused(
     yield held_if(fenced and after == before, answer, detail=f"of the partition's state, {say_change(before, after)}")
 
 
-def at_large(state: ProducerState) -> tuple[int, ...]:
+def stable_fields(state: ProducerState) -> tuple[int, ...]:
     """Return the fields that a repeated marker, appended once more, leaves unchanged."""
     return state.producer_epoch, state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset
 
@@ -126,7 +126,7 @@ def marker_of_the_same_epoch(stage: Stage, case: str, finished: int, committed: 
     answer = write_marker(log, producer.producer_id, before.producer_epoch, before.coordinator_epoch, committed, 2)
     after = log.producer(producer.producer_id)
     if case == "repeated":
-        same = after is not None and at_large(after) == at_large(before) and log.stable_end() == log.end()
+        same = after is not None and stable_fields(after) == stable_fields(before) and log.stable_end() == log.end()
         repeated = error_of(answer) is Error.NONE and same and log.last_marker() is MARKERS[committed]
         yield held_if(repeated, answer, detail=f"of the producer's state, {say_change(before, after)}")
     else:

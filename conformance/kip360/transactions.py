@@ -154,7 +154,7 @@ def deleted_records_of_an_open_transaction(stage: Stage, case: str, records: int
     yield held_if(stays_open and commit.error is Error.NONE and ended, shown, commit, done, detail=detail)
 
 
-def timed_out(producer: StageProducer, records: int) -> DescribedTransaction:
+def time_out_transaction(producer: StageProducer, records: int) -> DescribedTransaction:
     """Open a transaction; return its description after the coordinator has aborted it on timeout."""
     producer.enter(producer.stage.log(), records)
     return producer.await_completion("time-out")
@@ -192,7 +192,7 @@ def commit_after_the_time_out(
 ) -> Claims:
     """A commit after the timeout is refused; whether the producer can continue depends on the transaction version."""
     producer = stage.transactional(case, timeout_ms)
-    aborted = timed_out(producer, records)
+    aborted = time_out_transaction(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
     yield premise(rolled_back, f"aborted by the coordinator: {aborted}", promised=("KIP360-TXN-03", case))
     commit = producer.finish(committed=True)
@@ -208,7 +208,7 @@ def commit_after_the_time_out(
 def abort_after_the_time_out(stage: Stage, timeout_ms: int, records: int) -> Claims:
     """An abort by EndTxn v5 after the timeout succeeds, since it has already happened."""
     producer = stage.transactional("tv2", timeout_ms)
-    aborted = timed_out(producer, records)
+    aborted = time_out_transaction(producer, records)
     rolled_back = aborted.state == "CompleteAbort" and aborted.producer_epoch > producer.epoch
     yield premise(rolled_back, f"aborted by the coordinator: {aborted}", promised=("KIP360-TXN-03", "tv2"))
     answer = producer.finish(committed=False)

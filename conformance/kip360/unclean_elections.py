@@ -99,7 +99,7 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     yield held_if(
         found, shown, listed, row="KIP360-TXN-09", case="found", detail=f"the partition has it open: {say(known)}"
     )
-    ended = heir.write_txn_markers([abort_of(couple, known)], version=MARKERS)
+    ended = heir.write_txn_markers([aborting_marker(couple, known)], version=MARKERS)
     free = error_of(ended) is Error.NONE and end_of(couple, heir, READ_COMMITTED) == end_of(couple, heir)
     after = heir.describe_producers(couple.name, 0).producer(owner.producer_id)
     closed = after is not None and after.current_txn_start_offset == -1
@@ -122,7 +122,7 @@ def transaction_without_its_marker(couple: UncleanPartition, case: str, records:
     at_rest(couple)
 
 
-def abort_of(couple: UncleanPartition, known: ProducerState) -> TxnMarker:
+def aborting_marker(couple: UncleanPartition, known: ProducerState) -> TxnMarker:
     """Return the marker that aborts what DescribeProducers shows, as kafka-transactions.sh sends it."""
     return TxnMarker(
         producer_id=known.producer_id,

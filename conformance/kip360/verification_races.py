@@ -24,7 +24,7 @@ SOON = 1.0
 """The time limit in seconds: a frozen leader is fenced after three."""
 
 
-def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
+def create_partitions(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
     """Create partitions on this broker alone."""
     topics = new_topics(brokers.bench, [(brokers.bench.id_of(name),)] * count, min_insync_replicas="1")
     made = [Partition(brokers.bench, PartitionData(topic, 0)) for topic in topics]
@@ -33,7 +33,7 @@ def led_by(brokers: ThreeBrokers, name: str, count: int) -> list[Partition]:
     return made
 
 
-def aborted_after_the_verification(
+def abort_after_verification(
     brokers: ThreeBrokers, producer: CheckProducer, leader: str, partitions: Sequence[Partition], records: int
 ) -> tuple[bool, ProduceAnswer]:
     """Freeze the coordinator until the leader has asked it, and the leader until the transaction is being aborted.
@@ -76,13 +76,13 @@ def epoch_grows_stale_behind_the_verification(brokers: ThreeBrokers, case: str, 
     """A new instance aborts a transaction whose batches were verified and not yet appended: those refused are fenced."""
     producer = brokers.transactional(case)
     _, leader = brokers.successor_and_outsider(producer)
-    partitions = led_by(brokers, leader, count + 1)
+    partitions = create_partitions(brokers, leader, count + 1)
     producer.enter(partitions[0])
     producer.end(committed=True)
     producer.enter(partitions[0])
     if not producer.dialect.bumps:
         producer.require(producer.add(*partitions[1:]), "producer")
-    added, answer = aborted_after_the_verification(brokers, producer, leader, partitions[1:], records)
+    added, answer = abort_after_verification(brokers, producer, leader, partitions[1:], records)
     producer.await_completion()
     at_rest(*partitions)
     raced = [one for one in answer.partitions if one.error in RACED]

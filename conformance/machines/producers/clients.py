@@ -70,7 +70,7 @@ MAY_BE_APPENDED = PASSING | frozenset(
 """Errors after which a producer retries the same batch, which may have been appended, here or by another leader."""
 
 
-class At:
+class PartitionAt:
     """A partition whose requests go to the current holder of a role."""
 
     def __init__(self, partition: Partition, node: NodeClient) -> None:
@@ -103,7 +103,7 @@ class Batches:
 
     def number(self, producer: Producer, partition: Partition, values: Sequence[bytes], began: int) -> NewBatch:
         """Return the next batch, with its sequence; it is pending from now on."""
-        to = At(partition, partition.bench.node(partition.bench.brokers[0]))
+        to = PartitionAt(partition, partition.bench.node(partition.bench.brokers[0]))
         batch = producer.records(to, *values, base_sequence=self.next_sequence, timestamp=began)
         self.next_sequence += len(values)
         self.pending.append(batch)
@@ -236,7 +236,7 @@ class Client:
         self._begin_on(on, partition)
         batches = self._batches[on]
         batch = batches.pending[0] if batches.pending else self._number_batch(on, partition, values)
-        to = At(partition, node)
+        to = PartitionAt(partition, node)
         self._note_answer(on, batch, self._ask(lambda: self.producer.send(to, batch, timeout_ms=ANSWERED_WITHIN_MS)))
 
     def write_to_several(self, partitions: Mapping[str, Partition], node: NodeClient, value: bytes) -> None:
@@ -282,9 +282,11 @@ class Client:
         begin."""
         self._begin_on(on, partition)
         sequence = self._batches[on].next_sequence + gap
-        batch = self.producer.records(At(partition, node), value, base_sequence=sequence, timestamp=self._began)
+        batch = self.producer.records(
+            PartitionAt(partition, node), value, base_sequence=sequence, timestamp=self._began
+        )
         broken, self._broken = self._broken, True
-        answer = self.producer.send(At(partition, node), batch, timeout_ms=ANSWERED_WITHIN_MS)
+        answer = self.producer.send(PartitionAt(partition, node), batch, timeout_ms=ANSWERED_WITHIN_MS)
         self._broken = broken or answer.error in MAY_BE_APPENDED | APPENDED
 
     def repeat(self, on: str, partition: Partition, node: NodeClient, back: int) -> None:
@@ -292,7 +294,7 @@ class Client:
         sent = self._batches[on].sent
         if not sent:
             raise Absent(f"nothing was acknowledged on {on}")
-        self.producer.send(At(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
+        self.producer.send(PartitionAt(partition, node), sent[-1 - back % len(sent)], timeout_ms=ANSWERED_WITHIN_MS)
 
     def _begin_on(self, on: str, partition: Partition) -> None:
         """Prepare to write to the partition: in the first protocol, add it to the transaction. Raises Absent."""
@@ -329,7 +331,7 @@ class Client:
         self._is_open = True
         self._ask(lambda: self.producer.commit_offsets(group, [offset], coordinator=lambda: coordinator))
 
-    def commit_offset_unadded(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
+    def commit_offset_of_unadded_group(self, group: str, coordinator: NodeClient, offset: NewOffset) -> None:
         """Commit an offset without AddOffsetsToTxn. Raises Absent if the request itself adds the group, or if brokers
         do not verify it: the offset would stay pending (KIP-890)."""
         if self.producer.dialect.bumps or self._bench.column.ranges["AddPartitionsToTxn"] < VERIFIED_FROM:
@@ -346,7 +348,7 @@ class Client:
             commit = commit and not self._broken and not any(one.pending for one in self._batches.values())
         self._end(commit if self._ending is None else self._ending)
 
-    def end_nothing(self, *, commit: bool) -> None:
+    def end_without_transaction(self, *, commit: bool) -> None:
         """Send EndTxn without an open transaction; after an unknown outcome a new instance takes over. Raises Absent if
         a transaction is open."""
         self._ready()
@@ -377,7 +379,7 @@ class Client:
         for on, batches in self._batches.items():
             for batch in [*batches.pending]:
                 with suppress(WireError, Absent):
-                    at = At(partitions[on], self._roles.node(on, "leader"))
+                    at = PartitionAt(partitions[on], self._roles.node(on, "leader"))
                     self._note_answer(on, batch, self.producer.send(at, batch, timeout_ms=ANSWERED_WITHIN_MS))
 
     def _end(self, commit: bool) -> None:
@@ -424,7 +426,7 @@ class Fenced:
 
     def write(self, on: str, partition: Partition, node: NodeClient, value: bytes, began: int) -> None:
         """Send the next batch, or the previous one again until it is acknowledged."""
-        to, sequence = At(partition, node), self._sequences.get(on, 0)
+        to, sequence = PartitionAt(partition, node), self._sequences.get(on, 0)
         if on not in self._pending:
             self._pending[on] = self.producer.records(to, value, base_sequence=sequence, timestamp=began)
         if self.producer.send(to, self._pending[on], timeout_ms=ANSWERED_WITHIN_MS).error in APPENDED:

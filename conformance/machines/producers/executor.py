@@ -135,7 +135,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
     @run.register
     def _commit_offset(self, step: do.CommitOffset) -> None:
         client = self.clients[step.producer]
-        commit = client.commit_offset_unadded if step.unadded else client.commit_offset
+        commit = client.commit_offset_of_unadded_group if step.unadded else client.commit_offset
         commit(self._group, self.roles.coordinator(self._group), self._offset())
 
     def _offset(self) -> NewOffset:
@@ -150,7 +150,7 @@ class ProducersExecutor(TopicAdministration[do.ProducerStep]):
 
     @run.register
     def _end_nothing(self, step: do.EndNothing) -> None:
-        self.clients[step.producer].end_nothing(commit=step.commit)
+        self.clients[step.producer].end_without_transaction(commit=step.commit)
 
     @run.register
     def _send_as_fenced(self, step: do.SendAsFenced) -> None:

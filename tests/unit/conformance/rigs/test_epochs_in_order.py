@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from conformance.core.checks import ObservationClaim
-from conformance.kip360.coordinator_moves import in_order, new_ids
+from conformance.kip360.coordinator_moves import in_order, observe_new_ids
 from conformance.kip1251 import group_epochs
 from conformance.rigs.groups.group_log import StoredAssignment, StoredPartitions
 from conformance.rigs.producers.three_brokers import TransactionOutcome
@@ -43,7 +43,9 @@ def test_epochs_of_a_transactional_id_only_grow(after: tuple[int, int], retry: b
     ("ids", "result"), [((3, 4), "held"), ((2, 3), "violated"), ((3, 3), "violated"), ((), "violated")]
 )
 def test_producer_ids_are_new(ids: tuple[int, ...], result: str) -> None:
-    claim = new_ids(ProducerIdsAnswer(version=4, throttle_time_ms=0, error=Error.NONE, producer_ids=ids), {1, 2})
+    claim = observe_new_ids(
+        ProducerIdsAnswer(version=4, throttle_time_ms=0, error=Error.NONE, producer_ids=ids), {1, 2}
+    )
     assert isinstance(claim, ObservationClaim)
     assert claim.observation.result == result
 
