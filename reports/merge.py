@@ -19,7 +19,7 @@ from reports.archive.adding import archive as add
 from reports.archive.reading import read_trend
 from reports.ingest import read, validate
 from reports.ingest.distinct import DistinctLines, coalesce_to_cores, distinct_lines, keep
-from reports.ingest.intake import take_in
+from reports.ingest.intake import sort_shards
 from reports.insights import TABLES, FaultReach, Insights, assemble_insights
 from reports.jobs import side_by_side
 from reports.matrix import Matrix, Pooled, ReportedCell, Row, build_matrix
@@ -73,7 +73,7 @@ def merge(
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
     with distinct_lines(lines) as distinct:
         empty = read.empty_files(spark, folder)
-        intake = take_in(distinct.summaries, catalogue, empty)
+        intake = sort_shards(distinct.summaries, catalogue, empty)
         spark_tables = _Tables(spark, distinct, intake, catalogue, deviations)
         with side_by_side(spark) as start:
             if parquet:
@@ -84,7 +84,7 @@ def merge(
             insights = found.insights | {"firsts": row_firsts(by_column(matrix.cells), order.labels)}
             filed: list[Filed] = []
             if archive:
-                by_run = take_in(distinct.summaries, catalogue, empty, by_run=True)
+                by_run = sort_shards(distinct.summaries, catalogue, empty, by_run=True)
                 judge = partial(_judge_runs_alone, spark, distinct, matrix, catalogue)
                 filed = add(spark, archive, distinct.lines, by_run, judge, catalogue)
                 insights["trend"] = [row.asDict(recursive=True) for row in read_trend(spark, archive).collect()]

@@ -24,7 +24,7 @@ from conformance.cli.group import run as run_command
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import evaluate_check, find_proofs, judge_on_column
-from conformance.judging.judge import Judged
+from conformance.judging.judge import JudgingResult
 from conformance.judging.judges import JUDGES
 from conformance.judging.pooling import GatheredShard, gather_shards
 from conformance.judging.stored_examples import JudgedExample, judge_frame, place
@@ -47,13 +47,13 @@ DESCRIBED = 100
 """The maximum number of differences that are described."""
 
 
-def rejudge(history: History, column: Column) -> Judged:
+def rejudge(history: History, column: Column) -> JudgingResult:
     """Judge a stored example with the current judges.
 
     If a probe lost its premise, its earlier observations remain; if the example ended in an error, only violations remain.
     """
     if history.end is None:
-        return Judged([])
+        return JudgingResult([])
     if history.example.ranges:  # the shard's header has those of the worker's first cluster
         column = msgspec.structs.replace(column, ranges=history.example.ranges)
     facts = Facts(version=column.version, ranges=column.ranges)
@@ -63,18 +63,20 @@ def rejudge(history: History, column: Column) -> Judged:
         return by_judges
     found = _rejudge_by_check(check, history, column) + by_judges
     # The outcome stays as recorded, whatever the healing of the cluster revealed later.
-    return Judged(find_proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
+    return (
+        JudgingResult(find_proofs(found.observations), raised=found.raised) if history.end.outcome == "error" else found
+    )
 
 
-def _rejudge_by_check(check: Check, history: History, column: Column) -> Judged:
+def _rejudge_by_check(check: Check, history: History, column: Column) -> JudgingResult:
     """Judge an example with its current check. If the check no longer takes the drawn inputs, it is another probe, and nothing is
     returned."""
     example = history.example
     if set(example.inputs) != set(check.strategies):
-        return Judged([])
+        return JudgingResult([])
     bench = Bench(StoredTape(history), column, Bench.members_of(example.members), None)
     outcome = evaluate_check(check, bench, check.parse_inputs(example.inputs), example.context)
-    return Judged(outcome.observations, outcome.excuses)
+    return JudgingResult(outcome.observations, outcome.excuses)
 
 
 @click.command(context_settings=HELP)

@@ -17,7 +17,7 @@ from conformance.core.lapses import expired_while_asleep
 from conformance.judging.changes import CausedChanges, is_calm
 from conformance.judging.due import hindrance
 from conformance.judging.excuses import HOST_SLEPT, INAPPLICABLE, Evidence
-from conformance.judging.judge import Judge, Judged, judge_tolerantly
+from conformance.judging.judge import Judge, JudgingResult, judge_tolerantly
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.quorum.story import QuorumStory
 from conformance.judging.reading import Reading
@@ -166,13 +166,13 @@ def _facts_of_column(bench: Bench) -> Facts:
     return Facts(version=bench.column.version, ranges=bench.column.ranges)
 
 
-def judge_on_column(facts: Facts, judges: Sequence[Judge], history: History) -> Judged:
+def judge_on_column(facts: Facts, judges: Sequence[Judge], history: History) -> JudgingResult:
     """Judge the history of a healed example; return the results that apply to the column."""
     with spending("judge"):
         found = judge_tolerantly(judges, history)
     left_out = _applicable_excuses(_count_inapplicable(found.observations, facts), facts)
     excuses = [*applicable_claims(found.excuses, facts), *left_out]
-    return Judged(applicable_claims(found.observations, facts), excuses, found.raised)
+    return JudgingResult(applicable_claims(found.observations, facts), excuses, found.raised)
 
 
 def applicable_claims(found: list[C], facts: Facts) -> list[C]:

@@ -88,7 +88,7 @@ class Waiting:
         self._tape = tape
         self._cluster = cluster
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         """Return whether `probe` became true in time. It is meant for conditions that a requirement demands: failure is a
         finding, not an error of the kit."""
         if self._cluster is None:

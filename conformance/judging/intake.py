@@ -136,7 +136,7 @@ class Intake(msgspec.Struct, kw_only=True):
     quarantine: Quarantine
 
 
-def take_in(
+def sort_shards(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
     """Sort the shards into columns and the quarantine. With `by_run`, each run's part of a column becomes a separate column named

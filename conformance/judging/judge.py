@@ -1,4 +1,4 @@
-"""Declaring a judge: a pure function from a history to what it observes.
+"""Judges and their declaration: a judge is a pure function from a history to its observations.
 
 >>> from history.events import Answer, Call, Example
 >>> @judge("KIP320-FETCH-02")
@@ -87,15 +87,15 @@ class JudgeError(msgspec.Struct, frozen=True):
         return f"{self.row or 'the history'} could not be judged: {shown}"
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgingResult(msgspec.Struct, frozen=True):
     """The results of judges in one example. A judge that `raised` contributes the violations that it found before."""
 
     observations: list[Observation]
     excuses: list[ExcuseCount] = []
     raised: list[JudgeError] = []
 
-    def __add__(self, other: Judged) -> Judged:
-        return Judged(
+    def __add__(self, other: JudgingResult) -> JudgingResult:
+        return JudgingResult(
             [*self.observations, *other.observations],
             [*self.excuses, *other.excuses],
             [*self.raised, *other.raised],
@@ -222,7 +222,7 @@ class _Plan:
         for n, one in enumerate(judges):
             self._numbered.setdefault(one.at, []).append((n, one))
 
-    def of_story(self, story: Story) -> list[tuple[int, Judge]]:
+    def judges_of_story(self, story: Story) -> list[tuple[int, Judge]]:
         """Return the judges to run on a story, with their numbers: those that need no list, or a list that is not empty."""
         at = type(story)
         filled = tuple([name for name in self._lists[at] if getattr(story, name)])
@@ -274,10 +274,10 @@ class Judging:
         """Feed the example's events that were not fed yet."""
         self.feed(events[len(self._history.events) :])
 
-    def results(self) -> Judged:
+    def results(self) -> JudgingResult:
         """Return the results so far: observations by judge, then by subject, and counts of excuses."""
         found, calm = self._all_claims(), is_calm(self._history.events)
-        return Judged(
+        return JudgingResult(
             [self._observation(judge, claim, story, calm) for judge, claim, story in found if type(claim) is Finding],
             _count((judge.row, claim.case, claim.evidence.name) for judge, claim, _ in found if type(claim) is Excuse),
             [*(JudgeError("", error) for error in self._reading.unreadable), *chain(*self._raised.values())],
@@ -351,7 +351,7 @@ class Judging:
         at = (type(story), story.name, story.number)
         if self._has_changed(at, (story.version, story.timeline.version)):
             story.forget()
-            self._ask(self._plan.of_story(story), [story], at)
+            self._ask(self._plan.judges_of_story(story), [story], at)
         return self._claims[at]
 
     def _claims_about_stories(self, joint: Joint) -> list[tuple[int, list[Claim], Story | None]]:
@@ -401,7 +401,7 @@ def judge_all(judges: Sequence[Judge], history: History) -> list[Observation]:
     return judge_history(judges, history).observations
 
 
-def judge_history(judges: Sequence[Judge], history: History) -> Judged:
+def judge_history(judges: Sequence[Judge], history: History) -> JudgingResult:
     """Return every judge's observations and excuses of a whole example. Raises what a judge raises."""
     found = judge_tolerantly(judges, history)
     for one in found.raised:
@@ -409,11 +409,11 @@ def judge_history(judges: Sequence[Judge], history: History) -> Judged:
     return found
 
 
-def judge_tolerantly(judges: Sequence[Judge], history: History) -> Judged:
+def judge_tolerantly(judges: Sequence[Judge], history: History) -> JudgingResult:
     """Return every judge's observations and excuses of a whole example. A judge that raises does not stop the others."""
     judging = Judging(judges, history.example)
     try:
         judging.feed(history.events)
         return judging.results()
     except Exception as error:  # a history that can't be read is trouble of the kit, and must not end the run
-        return Judged([], raised=[JudgeError("", error)])
+        return JudgingResult([], raised=[JudgeError("", error)])

@@ -1,4 +1,4 @@
-"""The pooling of all shards' observations into cells, in this process. Spark pools large runs; `judged` decides in both.
+"""The pooling of all shards' observations into cells, in this process. Spark pools large runs; `cell_of` decides in both.
 
 A renamed check remains one check: observations recorded under its former id are pooled with the later ones.
 """
@@ -13,7 +13,7 @@ import msgspec
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.floors import shaping
 from conformance.judging import patch_releases
-from conformance.judging.intake import ColumnFacts, ShardSummary, take_in
+from conformance.judging.intake import ColumnFacts, ShardSummary, sort_shards
 from conformance.judging.patch_releases import PatchComparison
 from conformance.judging.registry import LEFT_OUTS, PRECONDITIONS
 from conformance.judging.verdicts import VERDICTS, CaseTally, Cell, CellEvidence, is_troubled, judge_cell
@@ -53,7 +53,7 @@ class GatheredShard:
 
     @property
     def summary(self) -> ShardSummary:
-        """The summary by which `take_in` decides if the shard counts."""
+        """The summary by which `sort_shards` decides if the shard counts."""
         numbers = {line.n for line in self.lines}
         footers = [line for line in self.lines if isinstance(line, Footer)]
         footer = min(footers, key=lambda line: line.n, default=None)
@@ -99,7 +99,7 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
     gathered = {shard.id: shard for shard in gather_shards(pieces) if _is_of(shard, run)}
     summaries = [shard.summary for shard in gathered.values()]
     torn = sum(piece.torn for piece in strays)
-    intake = take_in(
+    intake = sort_shards(
         [*summaries, *([_stray_lines(torn)] if torn else [])], shipped_rows(), any(not p.torn for p in strays)
     )
     pools: dict[str, _Pool] = defaultdict(_Pool)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, Lost, name_of
+from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, LostAnswer, name_of
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
     ErrorResponse,
@@ -132,7 +132,7 @@ class Recreations:
     # --- asking
 
     def number(self, name: str, node: str, at: Decoding) -> int:
-        """Return the number of the topic, among those of that name, that a node's answer is about; UNTOLD or DELETED if none."""
+        """Return the number of the topic, among those of that name, that a node's answer is about, or a stand-in."""
         if name not in self.deleted:
             return 0
         topic, id = self._topics[name], _id_in(name, at)
@@ -177,7 +177,7 @@ def _undeleted_topics(request: DeleteTopics, answer: Answer) -> Iterator[str]:
 def _id_in(name: str, at: Decoding) -> UUID | None:
     """Return the topic's id in the request or the answer; None if neither has one."""
     match at.value:
-        case Lost():
+        case LostAnswer():
             return None
         case MetadataAnswer() | TopicPartitionsAnswer() as answer:
             return next((one.topic_id for one in answer.topics if one.name == name), None)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from conformance.judging.judge import Judged
+from conformance.judging.judge import JudgingResult
 from history.deeds import deeds_behind
 from history.events import History
 from history.observations import Observation
@@ -15,7 +15,7 @@ from history.schema import WrongSchema
 from history.shards import Column, ExcuseCount, Header
 from history.store import group_examples, lines_of
 
-Judging: TypeAlias = Callable[[History, Column], Judged]
+Judging: TypeAlias = Callable[[History, Column], JudgingResult]
 """A function that judges a column's history with today's judges."""
 
 ByLabel: TypeAlias = Mapping[str, Header]

@@ -76,7 +76,7 @@ class FaultSpan(msgspec.Struct):
     began: int
     phases: list[int]
     witnessed: int = NEVER
-    taken_back: int = NEVER
+    undone: int = NEVER
     ended: int = NEVER
     left: dict[str, int] = {}
     touched: tuple[str, ...] = ()
@@ -209,8 +209,8 @@ class Timeline:
     def _note_return(self, call: Call) -> None:
         for span in self.spans:
             mine = call.node in span.nodes or call.request.get("fault") == span.fault
-            if mine and span.taken_back == NEVER:
-                span.taken_back = call.n
+            if mine and span.undone == NEVER:
+                span.undone = call.n
                 self.version += 1
                 self._begin_incarnations(span.effects, span.nodes, call.n)
 
@@ -339,7 +339,7 @@ class Timeline:
 
     def last_return(self, node: str) -> int:
         """Return the event at which the last fault on a node was undone; -1 if there was none, NEVER while one is active."""
-        return max((min(span.taken_back, span.ended) for span in self.faults_on(node)), default=-1)
+        return max((min(span.undone, span.ended) for span in self.faults_on(node)), default=-1)
 
     def fault_free_seconds(self, node: str, event: int) -> float:
         """Return how many seconds before an event a node was without faults, as far as the kit watched; infinite if it never had
@@ -359,7 +359,7 @@ class Timeline:
 def was_active_throughout(spans: Iterable[FaultSpan], node: str, first: int, second: int) -> bool:
     """True if one of these faults was certainly active on the node from one event to the other."""
     mine = (span for span in spans if node in span.nodes)
-    return any(span.witnessed < first and second < min(span.taken_back, span.ended) for span in mine)
+    return any(span.witnessed < first and second < min(span.undone, span.ended) for span in mine)
 
 
 def _lateness_of(event: AnyEvent) -> float:

@@ -158,7 +158,7 @@ def empty_epoch(partition: Partition, end: int) -> Claims:
         bench.eventually(lambda: is_out_of_isr(partition, former, successor), f"{former} out of the ISR", every=OFTEN)
         ends = bench.node(successor).offset_for_leader_epoch(partition.name, partition.index, epoch)
     began = bench.now().seconds
-    back = bench.wait.comes_true(
+    back = bench.wait.becomes_true(
         lambda: is_in_every_isr(partition, former), f"{former} in the ISR again", CONVERGENCE_TIMEOUT
     )
     detail = f"{former}, with nothing in epoch {epoch}, in the ISR of {successor} at {led.leader_epoch}: {back} "

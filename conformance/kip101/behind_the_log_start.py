@@ -148,7 +148,7 @@ def follower_behind_the_log_start(
     yield from low_watermark_without_the_stopped_broker(trim)
     yield from readers_of_deleted_epochs(partition, trim)
     bench.processes.start(bench.name_of(behind))
-    joined = bench.wait.comes_true(
+    joined = bench.wait.becomes_true(
         lambda: is_in_every_isr(partition, behind), f"{behind} in the ISR", CONVERGENCE_TIMEOUT
     )
     at_rest(partition)

@@ -66,7 +66,7 @@ def long_answer(partition: Crashing, state: PartitionMetadata, pick: int, same: 
     partition.append(batch(FIRST), acks=1, to=partition.bench.node(state.leader))
     end = append_alike(partition, state.leader, same, count)
     before = partition.await_log_end(follower)
-    partition.bench.wait.comes_true(
+    partition.bench.wait.becomes_true(
         lambda: partition.log_end(follower) != before, "the first answer taken", SEND_TIMEOUT
     )
     return PendingAnswer(state.leader, follower, others[1 - pick], epoch, partition.await_log_end(follower), end)
@@ -112,7 +112,7 @@ def log_changes_under_an_answer(partition: Crashing, pick: int, more: int) -> Cl
     stall_connection(bench, follower)
     rewrite_log(partition, answer, same, faults, slow)
     bench.processes.resume(follower)
-    bench.wait.comes_true(
+    bench.wait.becomes_true(
         lambda: partition.log_end(answer.follower) != answer.start, "the answer taken", RECEIVE_TIMEOUT
     )
     yield from check_epoch_boundary(partition, answer)

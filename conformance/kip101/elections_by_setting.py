@@ -38,7 +38,9 @@ def isr_is_lost_while_the_other_replica_is_alive(settings: ElectionSettings, rec
 def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator[Claim, None, bool]:
     """Check GEN-08: the lagging replica, the only live one, leads in time."""
     what = f"{settings.second} leading what is {kind}"
-    met = settings.bench.wait.comes_true(lambda: settings.are_led_by(settings.second, [kind]), what, WITHIN + INTERVAL)
+    met = settings.bench.wait.becomes_true(
+        lambda: settings.are_led_by(settings.second, [kind]), what, WITHIN + INTERVAL
+    )
     second = settings.bench.id_of(settings.second)
     for one in settings.partitions[kind]:
         seen = settings.leaders[one.name]

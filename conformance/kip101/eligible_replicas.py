@@ -27,7 +27,7 @@ def min_insync_replicas_change_and_the_topic_goes(replicas: EligibleReplicas, wh
     strict.kill(victim)
     replicas.await_fenced(victim)
     strict.start(victim)
-    came = strict.bench.wait.comes_true(
+    came = strict.bench.wait.becomes_true(
         lambda: replicas.shown.is_listed(asked, victim), f"{victim} unfenced", START_TIMEOUT
     )
     detail = (
@@ -62,7 +62,9 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     replicas.alone.wait_until(
         lambda: replicas.alone.state_with_leader(asked), "a leader that was always alone", "leader"
     )
-    led = strict.bench.wait.comes_true(lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN)
+    led = strict.bench.wait.becomes_true(
+        lambda: strict.state_with_leader(asked) is not None, f"{kept} as leader", WITHIN
+    )
     known = say(strict.state_known_to(asked))
     detail = f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {known}"
     yield held_if(led, row="GEN-08", case="clean", detail=detail)

@@ -29,7 +29,7 @@ def truncated_follower_learns_the_high_watermark(partition: Crashing, kept: int,
         reads[:] = partition.read(leader), partition.read(second)
         return reads[0].high_watermark == reads[1].high_watermark
 
-    met = partition.bench.wait.comes_true(equal, "one high watermark", HIGH_WATERMARK_TIMEOUT)
+    met = partition.bench.wait.becomes_true(equal, "one high watermark", HIGH_WATERMARK_TIMEOUT)
     marks, ends = [read.high_watermark for read in reads], [partition.log_end(id) for id in (leader, second)]
     yield premise(ends == [kept, kept] and marks[0] == kept, f"the orphans were truncated: {say(ends)}, {say(marks)}")
     detail = f"high watermark {marks[0]} on {leader}, {marks[1]} on {second}, looked at for {HIGH_WATERMARK_TIMEOUT:g} s at most"

@@ -68,7 +68,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
         state = partition.state_known_to(leader.node)
         return state is not None and added in state.isr
 
-    return partition.bench.wait.comes_true(written_and_joined, f"{added} in the ISR", CONVERGENCE_TIMEOUT)
+    return partition.bench.wait.becomes_true(written_and_joined, f"{added} in the ISR", CONVERGENCE_TIMEOUT)
 
 
 # --- the leader epoch cache

@@ -56,7 +56,7 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         faults.heal(replaced)
     except Unhealthy:
         """The broker runs. Whether its partitions have a leader is what the check observes."""
-    led = lone.bench.wait.comes_true(lone.are_led, "a leader of each partition", WITHIN)
+    led = lone.bench.wait.becomes_true(lone.are_led, "a leader of each partition", WITHIN)
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0

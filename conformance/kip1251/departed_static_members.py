@@ -56,7 +56,9 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
     require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
     old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
     group.store(old, 0, offset)
-    gone = group.bench.wait.comes_true(lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVAL_TIMEOUT)
+    gone = group.bench.wait.becomes_true(
+        lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVAL_TIMEOUT
+    )
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.committed_offset(0)
     unknown = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))

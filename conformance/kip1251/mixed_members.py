@@ -139,7 +139,7 @@ def classic_member_is_told_before_the_next_owner(group: Group, rejoins: int, wai
     classic = MixedMember(group, first, range(group.partitions), cooperative=cooperative)
     early = [newcomer.keep_up() for _ in range(waits)]
     shown = newcomer.partitions
-    noticed = group.bench.wait.comes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", REJOIN_TIMEOUT)
+    noticed = group.bench.wait.becomes_true(classic.has_to_rejoin, f"{classic.id} told to rejoin", REJOIN_TIMEOUT)
     yield held_if(
         noticed if not shown else False,
         *early,

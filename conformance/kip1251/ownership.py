@@ -208,7 +208,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     def is_removed() -> bool:
         return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
 
-    gone = group.bench.wait.comes_true(is_removed, f"{old.id} removed", REMOVAL_TIMEOUT)
+    gone = group.bench.wait.becomes_true(is_removed, f"{old.id} removed", REMOVAL_TIMEOUT)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
     refused = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))

@@ -57,7 +57,7 @@ class Copying:
     def observe_exactly_once(self) -> Claim:
         """Observe that each record was copied once, in its partition's order, and that all offsets are committed."""
         wanted = [self.values(partition) for partition in range(self.group.partitions)]
-        met = self.group.bench.wait.comes_true(
+        met = self.group.bench.wait.becomes_true(
             lambda: each_once(self.read_copies()[0], wanted), "the copies", VISIBILITY_TIMEOUT
         )
         found, read = self.read_copies()

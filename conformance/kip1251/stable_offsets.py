@@ -42,7 +42,7 @@ def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, st
     def stable() -> bool:
         return stage.broker.offset_fetch(group, wanted, require_stable=True).shows(decided)
 
-    met = stage.bench.wait.comes_true(stable, f"offset {decided} of {group}", 10.0)
+    met = stage.bench.wait.becomes_true(stable, f"offset {decided} of {group}", 10.0)
     after = stage.broker.offset_fetch(group, wanted, require_stable=True)
     yield held_if(met, waiting, after, detail=f"before {before}, in the transaction {offset}; {waiting}, then {after}")
 
@@ -80,7 +80,7 @@ def next_owner_waits_for_the_decision(
     yield held_if(waiting.only_partition.error is Error.UNSTABLE_OFFSET_COMMIT, waiting, open_)
     producer.end(committed=case == "next-owner")
     decided = offset if case == "next-owner" else before
-    met = group.bench.wait.comes_true(
+    met = group.bench.wait.becomes_true(
         lambda: group.read_by(new, partition).shows(decided), f"offset {decided} of {group.name}", 10.0
     )
     after = group.read_by(new, partition)

@@ -133,7 +133,7 @@ class Commits:
                 found.append(self.fetch(commit, topic, version))
                 return found[-1].error is Error.NONE and found[-1].offset == NO_OFFSET
 
-            gone = self.bench.wait.comes_true(is_gone, f"no offset of {commit.group}", WITHIN)
+            gone = self.bench.wait.becomes_true(is_gone, f"no offset of {commit.group}", WITHIN)
             detail = (
                 f"{say(commit)} was about a deleted topic; OffsetFetch {version} of the new one answers {found[-1]}"
             )

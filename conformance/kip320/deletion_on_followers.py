@@ -32,7 +32,7 @@ def entries_become(file: File, wanted: tuple[Boundary, ...]) -> bool:
 def begins_at(partition: Partition, id: int, start: int) -> Settled:
     """Return whether the replica reaches this log start without further requests."""
     node = partition.bench.node(id)
-    return partition.bench.wait.comes_true(
+    return partition.bench.wait.becomes_true(
         lambda: start_of(partition, node).offset == start, f"{id} starting at {start}", WITHIN
     )
 

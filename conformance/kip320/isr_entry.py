@@ -95,7 +95,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
             first = watermark_and_end(partition, heir)
             out = [try_entry(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
             last = watermark_and_end(partition, heir)
-            joined = bench.wait.comes_true(
+            joined = bench.wait.becomes_true(
                 lambda: joins(partition, entrant, start), f"{state.leader} in the ISR", time_left(bench, began)
             )
         took = bench.now().seconds - began
@@ -160,7 +160,7 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
         fetch_as_entrant(partition, entrant, 0)
         answers = [one for _ in range(TRIES) for one in fetch_in_vain(partition, entrant, follower, end)]
         inside = is_in(partition, entrant)
-        joined = bench.wait.comes_true(
+        joined = bench.wait.becomes_true(
             lambda: joins(partition, entrant, end), f"{outsider} in the ISR", time_left(bench, began)
         )
         took = bench.now().seconds - began

@@ -71,7 +71,9 @@ class StaleFollower:
 
     def has_copied(self, end: int) -> Settled:
         """Return whether the follower reaches this log end."""
-        return self.bench.wait.comes_true(lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0)
+        return self.bench.wait.becomes_true(
+            lambda: self.log_end(self.follower) == end, "the fenced follower copies", 5.0
+        )
 
     def watch(self, seconds: float) -> tuple[set[int], list[PartitionMetadata]]:
         """Watch for `seconds`; return the follower's log ends, and the partition's states as its leader saw them."""
@@ -161,9 +163,9 @@ def resumes(stale: StaleFollower, faults: Faults, fault: Fault) -> Claims:
         in_sync = stale.id in stale.partition.state_by(stale.leader.node).isr
         return in_sync and stale.log_end(stale.follower) == stale.log_end(stale.leader)
 
-    heard = stale.bench.wait.comes_true(is_listed, "no broker fenced", CONVERGENCE_TIMEOUT)
+    heard = stale.bench.wait.becomes_true(is_listed, "no broker fenced", CONVERGENCE_TIMEOUT)
     yield premise(heard, "the controller hears it again", promised=("GEN-10", "start"))
-    held = stale.bench.wait.comes_true(has_resumed, "the follower caught up and in sync", CONVERGENCE_TIMEOUT)
+    held = stale.bench.wait.becomes_true(has_resumed, "the follower caught up and in sync", CONVERGENCE_TIMEOUT)
     detail = f"log ends {stale.log_end(stale.leader)}, {stale.log_end(stale.follower)}; {stale.partition.state_by()}"
     yield held_if(held, row="KIP320-REPL-01", case="resumed", detail=detail)
 

@@ -220,7 +220,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     log.await_leader()
     shown = producer.await_completion()
     wanted = MARKERS[committed]
-    marked = stage.bench.wait.comes_true(
+    marked = stage.bench.wait.becomes_true(
         lambda: log.last_marker() is wanted, f"the {wanted.name} marker", MARKER_TIMEOUT
     )
     state = log.producer_state(producer.producer_id)

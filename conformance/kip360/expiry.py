@@ -46,7 +46,7 @@ def is_forgotten(stage: Stage, log: Log, producer: StageProducer, *, at_a_restar
         stage.restart(clean=True)
         log.await_leader()
     gone = f"{log.name} without producer {producer.producer_id}"
-    return stage.bench.wait.comes_true(lambda: log.producer(producer.producer_id) is None, gone, EXPIRY_TIMEOUT)
+    return stage.bench.wait.becomes_true(lambda: log.producer(producer.producer_id) is None, gone, EXPIRY_TIMEOUT)
 
 
 @probe(
@@ -151,7 +151,7 @@ def forgotten_transactional_id(stage: Stage, bumps: int, records: int) -> Claims
     def unknown() -> bool:
         return producer.describe().error is Error.TRANSACTIONAL_ID_NOT_FOUND
 
-    gone = stage.bench.wait.comes_true(unknown, f"{producer.transactional_id} forgotten", EXPIRY_TIMEOUT)
+    gone = stage.bench.wait.becomes_true(unknown, f"{producer.transactional_id} forgotten", EXPIRY_TIMEOUT)
     yield premise(gone, "the transactional id is forgotten")
     answer = producer.init(producer.producer_id, producer.epoch)
     new = answer.producer_id != producer.producer_id and gives_id(answer, answer.producer_id, 0)

@@ -94,7 +94,7 @@ def producers_are_counted(stage: Stage, producers: int) -> Claims:
         listed[:] = [read(stage, PRODUCERS), sum(listed_producers(stage))]
         return listed[0] == listed[1]
 
-    same = stage.bench.wait.comes_true(agree, "the count of producers", METRIC_TIMEOUT)
+    same = stage.bench.wait.becomes_true(agree, "the count of producers", METRIC_TIMEOUT)
     yield held_if(
         same.require_also(listed[1] >= producers),
         *answers,

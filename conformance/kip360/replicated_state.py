@@ -73,7 +73,7 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) 
     for producer in producers:
         for name in followers:
             states = partial(states_of, brokers, partition, producer, name)
-            met = brokers.bench.wait.comes_true(
+            met = brokers.bench.wait.becomes_true(
                 partial(agree, states),
                 f"{name} describing {producer.producer_id} as the leader does",
                 REPLICATION_TIMEOUT,

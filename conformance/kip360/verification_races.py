@@ -55,11 +55,11 @@ def abort_after_verification(
             node.describe_producers(partitions[0].name, 0)
             frozen.enter_context(brokers.without_broker(leader, "freeze"))
         wanted = {(one.name, one.index) for one in partitions}
-        added = brokers.bench.wait.comes_true(
+        added = brokers.bench.wait.becomes_true(
             lambda: wanted <= {*asked.describe().partitions}, "partitions added", SOON
         )
         asked.init_once()
-        aborts = brokers.bench.wait.comes_true(lambda: asked.describe().state == "PrepareAbort", "an abort", SOON)
+        aborts = brokers.bench.wait.becomes_true(lambda: asked.describe().state == "PrepareAbort", "an abort", SOON)
     return bool(added.outcome and aborts.outcome), node.parked_produce(parked, within=ANSWER_TIMEOUT)
 
 

@@ -84,7 +84,7 @@ def grow_past(mixed: Mixed, led: LeaderAndEpoch, slow: int) -> QuorumAnswer | No
         found.append(mixed.describe(led))
         return own_end(slow, found[-1]) < own_end(led.leader_id, found[-1])
 
-    grown = mixed.bench.wait.comes_true(has_grown, "a log beyond that of a frozen voter", LIVES)
+    grown = mixed.bench.wait.becomes_true(has_grown, "a log beyond that of a frozen voter", LIVES)
     return found[-1] if grown.outcome else None
 
 

@@ -89,13 +89,15 @@ def voters_start_one_by_one(quorum: FirstStart, order: list[int]) -> Claims:
     )
     quorum.renew(second)
     quorum.controllers = [first, second]
-    elected = quorum.bench.wait.comes_true(
+    elected = quorum.bench.wait.becomes_true(
         lambda: _names_one_of(quorum) is not None, f"{first} and {second} naming one of them as the leader", WITHIN
     )
     yield held_if(elected, case="second", detail=f"{first} and {second} have no leader after {WITHIN:g} s")
     yield premise(elected, "a leader of two")
     quorum.renew(third)
-    copied = quorum.bench.wait.comes_true(lambda: _has_copied(quorum, third), f"{third} with the leader's log", WITHIN)
+    copied = quorum.bench.wait.becomes_true(
+        lambda: _has_copied(quorum, third), f"{third} with the leader's log", WITHIN
+    )
     same = common_batches_agree(quorum.batches(quorum.one("leader")), quorum.batches(third))
     yield held_if(copied.require_also(same), case="third", detail=f"{third} has not the log of {first} and {second}")
 

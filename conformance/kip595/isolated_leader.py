@@ -145,7 +145,7 @@ def gives_up(isolated: Isolated, leader: str, cut: float) -> Claims:
         looks.append(OwnDescription(seconds, isolated.describe(leader)))
         return looks[-1].steps_down or seconds > GIVES_UP_WITHIN
 
-    isolated.bench.wait.comes_true(over, f"{leader} gives up", 2 * GIVES_UP_WITHIN)
+    isolated.bench.wait.becomes_true(over, f"{leader} gives up", 2 * GIVES_UP_WITHIN)
     if led := [look for look in looks if not look.steps_down]:
         yield _in_time(isolated, leader, led[-1])
     elif looks[0].seconds <= GIVES_UP_WITHIN:

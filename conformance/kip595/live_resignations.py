@@ -52,7 +52,7 @@ def has_grown(live: LiveOfFive, epoch: int, fetching: list[int], voter: int) -> 
             live.fetch_to_end(one, epoch)
         return own_end(live.id, live.describe()) > before
 
-    grown = live.bench.wait.comes_true(grows, f"a log that ends after {before}", SOON)
+    grown = live.bench.wait.becomes_true(grows, f"a log that ends after {before}", SOON)
     return grown.outcome is True and live.fetch_to_end(voter, epoch).error is Error.NONE
 
 

@@ -36,7 +36,7 @@ def leaders_are_lost_in_turn(disturbed: DisturbedQuorum, ways: Sequence[How]) ->
             yield from voters_refer_to(disturbed, leader)
             disturbed.write_for(WRITES_FOR)
         yield all_run(disturbed)
-        back = disturbed.bench.wait.comes_true(partial(all_agree, disturbed), "one leader again", SETTLES_WITHIN)
+        back = disturbed.bench.wait.becomes_true(partial(all_agree, disturbed), "one leader again", SETTLES_WITHIN)
         yield premise(back, "one leader again", promised=("KIP595-LIVE-03", "agreement"))
     yield from settles(disturbed)
 

@@ -98,7 +98,7 @@ def settles(lab: Lab, new_process: bool, returned: str) -> Claims:
     """Check that the broker catches up, and the metrics of all nodes once the quorum is at rest."""
     led = lab.agreed_leader()
     wanted = lab.describe_by_leader().high_watermark
-    applied = lab.bench.wait.comes_true(
+    applied = lab.bench.wait.becomes_true(
         lambda: lab.applied_offset() >= wanted - 1, f"{lab.broker} applies {wanted - 1}", APPLIES_WITHIN
     )
     yield held_if(applied, row="KIP595-LIVE-04", case="broker", detail=f"the high watermark was {wanted}")
@@ -165,7 +165,7 @@ def watermarks_catch_up(lab: Lab) -> Claims:
         shown.update(lab.read_metrics())
         return all(number_of(found, "high-watermark") >= wanted for found in shown.values())
 
-    learnt = lab.bench.wait.comes_true(all_have_it, f"the high watermark {wanted} at all nodes", MAX_WAIT + SLACK)
+    learnt = lab.bench.wait.becomes_true(all_have_it, f"the high watermark {wanted} at all nodes", MAX_WAIT + SLACK)
     known = {name: number_of(found, "high-watermark") for name, found in shown.items()}
     yield held_if(learnt, row="KIP595-HW-06", case="catches-up", detail=f"the leader's was {wanted}: {say(known)}")
 
@@ -186,7 +186,7 @@ def rates_are_of_the_role(lab: Lab, returned: str) -> Claims:
         look.update(lab.read_metrics())
         return not list(wrong_rates(look, leader, returned, lab.broker))
 
-    moved = lab.bench.wait.comes_true(all_moved, "rates of the leader and of those who fetch", RATES_WITHIN)
+    moved = lab.bench.wait.becomes_true(all_moved, "rates of the leader and of those who fetch", RATES_WITHIN)
     yield premise(lab.one("leader") == leader, f"{leader} still leads")
     wrong = dict(wrong_rates(look, leader, returned, lab.broker))
     for case in ("append", "fetch", "commit-latency", "election-latency", "poll-idle"):

@@ -123,7 +123,9 @@ def wrong_voters_are_refused(voter: Expendable, case: str) -> Claims:
         voter.bench.processes.kill_expended(voter.name)
     for settings in wrong_settings(voter, case):
         voter.bench.processes.try_start(voter.name, settings)
-        ended = voter.bench.wait.comes_true(voter.has_refused, f"{voter.name} refusing {say(settings)}", START_TIMEOUT)
+        ended = voter.bench.wait.becomes_true(
+            voter.has_refused, f"{voter.name} refusing {say(settings)}", START_TIMEOUT
+        )
         yield held_if(ended, detail=f"with {say(settings)} it did not end within {START_TIMEOUT:g} s")
 
 
@@ -171,7 +173,7 @@ def only_voter_leads(voter: Expendable) -> Claims:
             voter.bench.processes.kill_expended(voter.name)
             voter.bench.processes.try_start(voter.name, settings)
         yield premise(voter.starts_or_ends(), "a start that is answered")
-        leads = voter.bench.wait.comes_true(lambda: is_led_by_itself(voter), f"{voter.name} leading", LEADS_WITHIN)
+        leads = voter.bench.wait.becomes_true(lambda: is_led_by_itself(voter), f"{voter.name} leading", LEADS_WITHIN)
         yield held_if(leads, case="leads-at-once", detail=f"with a fetch timeout of {timeout} ms")
         yield premise(leads, "a voter that leads")
     led = voter.known_leader()

@@ -130,7 +130,7 @@ def frozen_follower_stands_still(quorum: Quorum, follower: int) -> Claims:
     for later in seen[2:]:
         yield held_if(first is not None and entry_of(id, later) == first, seen[1], later, case="paused")
     target = own_end(led.leader_id, seen[-1])
-    caught_up = quorum.bench.wait.comes_true(
+    caught_up = quorum.bench.wait.becomes_true(
         lambda: _has_entry_at(quorum, id, target, first), f"{frozen} with an entry at {target}", WITHIN
     )
     yield held_if(caught_up, case="resumed", detail=f"{frozen} was at {say(first)}, and the log ended at {target}")

@@ -64,7 +64,7 @@ def zombie_acknowledges_nothing(disturbed: DisturbedQuorum, verdict: Literal["dr
 def watch(disturbed: DisturbedQuorum, zombie: str) -> ZombieAnswers:
     """Write to the zombie and to brokers in turn, and look at what both show, for `CUT_FOR` seconds."""
     seen = ZombieAnswers([disturbed.describe(zombie)], [], [], [])
-    disturbed.bench.wait.comes_true(lambda: _grows(disturbed, zombie, seen.looks), "a longer log", FETCH_TIMEOUT)
+    disturbed.bench.wait.becomes_true(lambda: _grows(disturbed, zombie, seen.looks), "a longer log", FETCH_TIMEOUT)
     for number in disturbed.rounds(CUT_FOR):
         seen.looks.append(disturbed.describe(zombie))
         seen.direct.append(disturbed.writer.create(zombie))
@@ -117,7 +117,7 @@ def yields_on_contact(disturbed: DisturbedQuorum, zombie: str, before: LeaderAnd
         reached = own_end(led.leader_id, led) if reached < 0 else reached
         return led.leader_epoch > before.leader_epoch and own_end(id, led) >= reached
 
-    in_time = disturbed.bench.wait.comes_true(follows, f"{zombie} following a later leader", SETTLES_WITHIN)
+    in_time = disturbed.bench.wait.becomes_true(follows, f"{zombie} following a later leader", SETTLES_WITHIN)
     detail = f"{zombie} named {say(known[-1:])}; the leader's log had ended at {reached}"
     yield held_if(in_time, row="KIP595-LEAD-05", case="heal", detail=detail)
 

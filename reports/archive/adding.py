@@ -87,7 +87,7 @@ def archive(
 ) -> list[Filed]:
     """Add the lines of these runs that the archive at `uri` lacks; return the outcome of each run.
 
-    `lines` come from `reports.ingest.validate.classify`, `runs` from `take_in(by_run=True)`; `judge` returns the
+    `lines` come from `reports.ingest.validate.classify`, `runs` from `sort_shards(by_run=True)`; `judge` returns the
     matrix of an intake, and is called only for runs that have new lines.
     """
     folder = HadoopFolder(spark, uri)

@@ -8,11 +8,11 @@ from conformance.judging.intake import ColumnFacts, Intake, Quarantine, ShardSum
 from reports.errors import ReportError
 
 
-def take_in(
+def sort_shards(
     summaries: Iterable[ShardSummary], catalogue: Catalogue, empty_files: bool = False, by_run: bool = False
 ) -> Intake:
-    """Take in shards as judging does. Raises ReportError if no shard counts, or one label stands for two builds."""
-    found = intake.take_in(summaries, catalogue, empty_files, by_run)
+    """Sort shards as judging does. Raises ReportError if no shard counts, or one label stands for two builds."""
+    found = intake.sort_shards(summaries, catalogue, empty_files, by_run)
     if not found.shards:
         raise ReportError(_why_none_counts(found.quarantine))
     for column in found.columns:

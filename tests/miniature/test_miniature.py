@@ -346,7 +346,7 @@ def test_a_wait_that_is_not_met_is_overdue_by_the_logical_clock(bench: Bench) ->
     began = bench.now().seconds
     with pytest.raises(KitError, match="never"):
         bench.eventually(lambda: None, "never")
-    assert bench.wait.comes_true(lambda: False, "neither", 5.0).outcome is False
+    assert bench.wait.becomes_true(lambda: False, "neither", 5.0).outcome is False
     assert bench.now().seconds - began == pytest.approx(35.0)
 
 

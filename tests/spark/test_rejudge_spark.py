@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conformance.cli import rejudge
-from conformance.judging.judge import Judged
+from conformance.judging.judge import JudgingResult
 from fixtures.errors import WrongUse
 from history.events import History
 from history.observations import Observation
@@ -126,7 +126,7 @@ def test_what_has_changed_is_told_as_one_process_tells_it(
 
 
 def test_a_judge_that_raises_on_one_example_loses_no_other(spark: SparkSession, run: Path) -> None:
-    def fragile(one: History, column: Column) -> Judged:
+    def fragile(one: History, column: Column) -> JudgingResult:
         if one.example.example == "gw0-5":
             raise ValueError(f"a bug of the judge on {column.label}")
         return rejudge.rejudge(one, column)

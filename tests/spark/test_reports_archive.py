@@ -20,7 +20,7 @@ from reports.archive.lines import LINES
 from reports.errors import ReportError
 from reports.hadoop import HadoopFolder
 from reports.ingest import read, validate
-from reports.ingest.intake import take_in
+from reports.ingest.intake import sort_shards
 from reports.insights import TrendPoint
 from reports.matrix import Matrix, Pooled, build_matrix
 from reports.merge import merge
@@ -53,7 +53,7 @@ def _offer(spark: SparkSession, uri: str, folder: Path) -> list[Filed]:
     lines = validate.classify(read.parse(read.read_text(spark, str(folder))))
     tables = collect_rows({"counts": validate.count(lines), "texts": validate.texts(lines)})
     summaries = validate.summarise(tables["counts"], tables["texts"], [])
-    return archive(spark, uri, lines, take_in(summaries, shipped_rows(), by_run=True), _judge, shipped_rows())
+    return archive(spark, uri, lines, sort_shards(summaries, shipped_rows(), by_run=True), _judge, shipped_rows())
 
 
 def _judge(runs: Intake) -> Matrix:

@@ -44,7 +44,7 @@ class ClockedBench:
     def overdue(self, due: Due, what: str, within: float) -> Overdue:
         return Overdue(what, due=due, within=within, late=self._late)
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         until = self.seconds + within
         while not (met := probe()) and self.seconds < until:
             self.seconds += self._every

@@ -27,7 +27,7 @@ class Waits:
     def recorded_late(self, within: float) -> float:
         return self.late
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         return Settled(TRIES, any(probe() for _ in range(TRIES)), within, self.late)
 
 

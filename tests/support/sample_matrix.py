@@ -10,7 +10,7 @@ from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.intake import Intake, ShardSummary
 from conformance.judging.pooling import Attempts
-from reports.ingest.intake import take_in
+from reports.ingest.intake import sort_shards
 from reports.matrix import Matrix, Pooled, ReportedCell, Row, build_matrix
 from tests.support.sample_shards import ShardBuilder, all_checks
 
@@ -33,7 +33,7 @@ def intake(*versions: str, complete: bool = True, **header: Any) -> Intake:
         )
         for version in versions
     ]
-    return take_in(summaries, shipped_rows())
+    return sort_shards(summaries, shipped_rows())
 
 
 def case(version: str, case: str, row: str = ROW, **counts: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, get_args
 import msgspec
 
 from conformance.judging.data_in_words import api_name, call_in_words
-from conformance.judging.facts.exchange import Attributed, Decoding, Lost, decodes, name_of
+from conformance.judging.facts.exchange import Attributed, Decoding, LostAnswer, decodes, name_of
 from history.events import Call
 from protocol.cluster import DescribeTopicPartitions, Metadata, MetadataAnswer, TopicPartitionsAnswer
 from protocol.codes import Error
@@ -176,10 +176,10 @@ CASES = {op: case_of(api) for op, api in API_OF.items()}
 
 
 @decodes(*ASKED.values(), about=["wire"], lost=True)
-def answers(request: Operation[Any], answer: Answer | Lost, at: Decoding) -> Iterable[Attributed]:
+def answers(request: Operation[Any], answer: Answer | LostAnswer, at: Decoding) -> Iterable[Attributed]:
     """Return the facts about an answer. A right answer yields one fact for each API and case in a history, to keep them few."""
     op, case, seen = request.op, CASES[request.op], at.seen
-    if isinstance(answer, Lost):
+    if isinstance(answer, LostAnswer):
         return _unexpected_answer(at) if at.answer.kind == UNEXPECTED and op in BATCHES else ()
     facts: Iterable[LawResult]
     if not at.call.malformed and _is_plain(request, answer):

@@ -22,7 +22,7 @@ NEVER_SENT = -2
 """A placeholder for an error code if the request was certainly never sent."""
 
 
-class Lost(msgspec.Struct, frozen=True, gc=False):
+class LostAnswer(msgspec.Struct, frozen=True, gc=False):
     """A placeholder for a lost answer: UNKNOWN_OUTCOME or NEVER_SENT, and the version of the request, -1 if the client chose it.
 
     It says nothing about any partition or topic.
@@ -122,9 +122,9 @@ class Decoding:
             found.extend(decode(self.request, self.value, self))
         return found
 
-    def _lost_answer(self) -> Lost:
+    def _lost_answer(self) -> LostAnswer:
         version = getattr(self.request, "version", None)
-        return Lost(
+        return LostAnswer(
             NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME, -1 if version is None else version
         )
 
@@ -156,7 +156,7 @@ def decodes(
 @overload
 def decodes(
     *requests: Callable[..., Operation[A]], about: Iterable[Kind], lost: Literal[True]
-) -> Callable[[DecoderOf[A | Lost]], DecoderOf[A | Lost]]: ...
+) -> Callable[[DecoderOf[A | LostAnswer]], DecoderOf[A | LostAnswer]]: ...
 
 
 def decodes(

@@ -10,7 +10,7 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
-    Lost,
+    LostAnswer,
     decodes,
     name_of,
     partition_of,
@@ -135,7 +135,9 @@ class ReaderStep(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 @decodes(OffsetCommit, about=["partition", "group"], lost=True)
-def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _offset_commit(
+    request: OffsetCommit, answer: OffsetCommitAnswer | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     """Yield the commit of each partition. A consumer does not report the version of its request, which is a recent one."""
     has_epoch = answer.version < 0 or answer.version >= COMMITS_EPOCH_FROM
     for wanted in request.offsets:
@@ -161,7 +163,7 @@ def _offset_commit(request: OffsetCommit, answer: OffsetCommitAnswer | Lost, at:
 
 @decodes(TxnOffsetCommit, about=["partition", "transactional-id", "group"], lost=True)
 def _txn_offset_commit(
-    request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer | Lost, at: Decoding
+    request: TxnOffsetCommit, answer: TxnOffsetCommitAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     for wanted in request.offsets:
         fact = OffsetCommitResult(
@@ -192,12 +194,12 @@ def _key_of(topic: Topic | str, at: Decoding) -> str:
     return at.topic_key(name_of(topic)) if known is None else str(known)
 
 
-def _error_of(wanted: NewOffset, answer: OffsetCommitAnswer | TxnOffsetCommitAnswer | Lost) -> int:
+def _error_of(wanted: NewOffset, answer: OffsetCommitAnswer | TxnOffsetCommitAnswer | LostAnswer) -> int:
     """Return the error of one partition of an OffsetCommit; UNKNOWN_OUTCOME if the answer lacks the partition."""
     names = (name_of(wanted.topic), None)
     parts: Sequence[PartitionAnswer] = answer.partitions
     own = (one.error for one in parts if one.partition == wanted.partition and one.topic in names)
-    return next(own, answer.error if isinstance(answer, Lost) else UNKNOWN_OUTCOME)
+    return next(own, answer.error if isinstance(answer, LostAnswer) else UNKNOWN_OUTCOME)
 
 
 @decodes(OffsetFetch, about=["partition"])

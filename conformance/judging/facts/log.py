@@ -269,8 +269,8 @@ class ReplicaOnDisk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     torn: str
 
 
-class BesideFailedDirectory(Exchange, frozen=True, gc=False):
-    """A replica in a healthy directory of a broker with a failed log directory, from DescribeLogDirs."""
+class ReplicaInHealthyDirectory(Exchange, frozen=True, gc=False):
+    """A replica in a healthy log directory of a broker that has another, failed one, from DescribeLogDirs."""
 
 
 def say_epochs(entries: Iterable[tuple[int, int | None]]) -> str:

@@ -9,14 +9,13 @@ from conformance.judging.facts.exchange import (
     UNKNOWN_OUTCOME,
     Attributed,
     Decoding,
-    Lost,
+    LostAnswer,
     decodes,
     partition_of,
 )
 from conformance.judging.facts.log import (
     CONSUMER,
     CONTROLLER_UNKNOWN,
-    BesideFailedDirectory,
     ControlMarker,
     DeleteRecordsResult,
     EpochEndOffset,
@@ -29,6 +28,7 @@ from conformance.judging.facts.log import (
     RegisteredPartition,
     RegisteredStates,
     ReplicaBatch,
+    ReplicaInHealthyDirectory,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -106,19 +106,19 @@ def _partition_metadata(
 
 
 @decodes(Produce, about=["partition", "transactional-id"], lost=True)
-def _produce(request: Produce, answer: ProducedPartition | Lost, at: Decoding) -> Iterator[Attributed]:
+def _produce(request: Produce, answer: ProducedPartition | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     yield from _produce_result(request, request, answer if request.acks != 0 else None, answer, at)
 
 
 @decodes(ProduceMany, about=["partition", "transactional-id"], lost=True)
-def _produce_many(request: ProduceMany, answer: ProduceAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _produce_many(request: ProduceMany, answer: ProduceAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     for wanted in request.partitions:
         own = _part_about(wanted, answer.partitions) if request.acks != 0 else None
         yield from _produce_result(request, wanted, own, answer, at)
 
 
 @decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
-def _park_produce(request: ParkProduce, answer: PendingRequest | Lost, at: Decoding) -> Iterator[Attributed]:
+def _park_produce(request: ParkProduce, answer: PendingRequest | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield writes that stay in flight, with acks=all. Their outcome is unknown here: the answer belongs to another call."""
     for wanted in request.partitions:
         yield from _produce_result(request, wanted, None, answer, at)
@@ -141,8 +141,8 @@ def _part_about(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]
 def _produce_result(
     request: Produce | ProduceMany | ParkProduce,
     wanted: Produce | ProducePartition,
-    own: ProducedPartition | Lost | None,
-    answer: ProducedPartition | ProduceAnswer | PendingRequest | Lost,
+    own: ProducedPartition | LostAnswer | None,
+    answer: ProducedPartition | ProduceAnswer | PendingRequest | LostAnswer,
     at: Decoding,
 ) -> Iterator[Attributed]:
     """Yield the result for one partition of a Produce. Its outcome is unknown if the answer lacks the partition (`own`)."""
@@ -156,7 +156,7 @@ def _produce_result(
         values=tuple([one.value for one in batch.records]),
         error=error,
         offset=result.base_offset if result is not None else -1,
-        failed=(isinstance(answer, Lost) and answer.error == NEVER_SENT) or error == Error.NOT_ENOUGH_REPLICAS,
+        failed=(isinstance(answer, LostAnswer) and answer.error == NEVER_SENT) or error == Error.NOT_ENOUGH_REPLICAS,
         log_start=result.log_start_offset if result is not None else -1,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
@@ -298,11 +298,11 @@ def _error_response(
 def _describe_log_dirs(request: DescribeLogDirs, answer: LogDirsAnswer, at: Decoding) -> Iterator[Attributed]:
     if any(one.error == Error.KAFKA_STORAGE_ERROR for one in answer.log_dirs):
         for replica in (one for found in answer.log_dirs if found.error == NONE for one in found.replicas):
-            yield ("partition", partition_of(replica), BesideFailedDirectory(*at.exchange()))
+            yield ("partition", partition_of(replica), ReplicaInHealthyDirectory(*at.exchange()))
 
 
 @decodes(DeleteRecords, about=["partition"], lost=True)
-def _delete_records(request: DeleteRecords, answer: DeletedRecords | Lost, at: Decoding) -> Iterator[Attributed]:
+def _delete_records(request: DeleteRecords, answer: DeletedRecords | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the result of DeleteRecords. A request that was never sent counts as one of unknown outcome."""
     result = answer if isinstance(answer, DeletedRecords) else None
     error = result.error if result is not None else UNKNOWN_OUTCOME
@@ -312,7 +312,7 @@ def _delete_records(request: DeleteRecords, answer: DeletedRecords | Lost, at: D
 
 
 @decodes(ElectLeaders, about=["partition"], lost=True)
-def _elect_leaders(request: ElectLeaders, answer: PartitionResults | Lost, at: Decoding) -> Iterator[Attributed]:
+def _elect_leaders(request: ElectLeaders, answer: PartitionResults | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the unclean elections that took place or may have. If the answer lacks a partition, its election was refused."""
     if request.election_type != ElectionType.UNCLEAN:
         return

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, Lost, decodes
+from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, LostAnswer, decodes
 from conformance.judging.facts.topics import GROUP
 from protocol.assignments import assigned_in, owned_in
 from protocol.cluster import Metadata, MetadataAnswer
@@ -95,18 +95,18 @@ def _named_places(topics: Mapping[str, Iterable[int]], at: Decoding) -> Places:
 
 
 @decodes(ConsumerGroupHeartbeat, about=["group"], lost=True)
-def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    given = None if isinstance(answer, Lost) else answer.assignment
+def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+    given = None if isinstance(answer, LostAnswer) else answer.assignment
     fact = Beat(
         *at.exchange(),
-        request.member_id or ("" if isinstance(answer, Lost) else answer.member_id or ""),
+        request.member_id or ("" if isinstance(answer, LostAnswer) else answer.member_id or ""),
         request.instance_id or "",
         request.member_epoch,
         None if request.subscribed_topic_names is None else tuple(request.subscribed_topic_names),
         None if request.owned is None else places(request.owned),
         request.rebalance_timeout_ms,
         answer.error,
-        -1 if isinstance(answer, Lost) or answer.error != NONE else answer.member_epoch,
+        -1 if isinstance(answer, LostAnswer) or answer.error != NONE else answer.member_epoch,
         None if given is None else places(given.topic_partitions),
     )
     yield ("group", request.group, fact)
@@ -129,14 +129,14 @@ def _described_with_others(
 
 
 @decodes(JoinGroup, about=["group"], lost=True)
-def _join(request: JoinGroup, answer: JoinGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _join(request: JoinGroup, answer: JoinGroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     owned = [owned_in(metadata) for metadata in request.protocols.values()]
     fact = ClassicRequest(
         *at.exchange(),
         kind="join",
-        member_id=request.member_id or ("" if isinstance(answer, Lost) else answer.member_id),
+        member_id=request.member_id or ("" if isinstance(answer, LostAnswer) else answer.member_id),
         instance_id=request.instance_id or "",
-        generation=-1 if isinstance(answer, Lost) else answer.generation_id,
+        generation=-1 if isinstance(answer, LostAnswer) else answer.generation_id,
         error=answer.error,
         owned=_named_places(owned[0], at) if owned and owned[0] is not None else None,
         session_timeout_ms=request.session_timeout_ms,
@@ -146,7 +146,7 @@ def _join(request: JoinGroup, answer: JoinGroupAnswer | Lost, at: Decoding) -> I
 
 
 @decodes(SyncGroup, about=["group"], lost=True)
-def _sync(request: SyncGroup, answer: SyncGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _sync(request: SyncGroup, answer: SyncGroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     fact = ClassicRequest(
         *at.exchange(),
         kind="sync",
@@ -155,14 +155,14 @@ def _sync(request: SyncGroup, answer: SyncGroupAnswer | Lost, at: Decoding) -> I
         generation=request.generation_id,
         error=answer.error,
         given=None
-        if isinstance(answer, Lost) or answer.error != NONE
+        if isinstance(answer, LostAnswer) or answer.error != NONE
         else _named_places(assigned_in(answer.assignment), at),
     )
     yield ("group", request.group, fact)
 
 
 @decodes(Heartbeat, about=["group"], lost=True)
-def _classic_beat(request: Heartbeat, answer: GroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _classic_beat(request: Heartbeat, answer: GroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     fact = ClassicRequest(
         *at.exchange(),
         kind="beat",
@@ -175,8 +175,8 @@ def _classic_beat(request: Heartbeat, answer: GroupAnswer | Lost, at: Decoding) 
 
 
 @decodes(LeaveGroup, about=["group"], lost=True)
-def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    own = () if isinstance(answer, Lost) else [member.error for member in answer.members]
+def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+    own = () if isinstance(answer, LostAnswer) else [member.error for member in answer.members]
     fact = ClassicRequest(
         *at.exchange(),
         kind="leave",
@@ -192,7 +192,7 @@ def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | Lost, at: Decoding) -
 
 @decodes(IncrementalAlterConfigs, about=["group"], lost=True)
 def _settings(
-    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | Lost, at: Decoding
+    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     if request.resource_type == GROUP and not request.validate_only:
         yield ("group", request.resource_name, GroupSettings(*at.exchange(), dict(request.changes)))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, Lost, decodes, name_of
+from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, LostAnswer, decodes, name_of
 from history.events import Fault
 from history.readings import File, Mail, ReadFile, Received, ReceiveRequest
 from history.subjects import METADATA_LOG
@@ -148,10 +148,10 @@ def _forged(sender: int, at: Decoding) -> Iterator[Attributed]:
 
 
 @decodes(Vote, about=["quorum"], lost=True)
-def _vote(request: Vote, answer: VoteAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _vote(request: Vote, answer: VoteAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the facts of a Vote. A Vote with last offset -1 is refused before it changes any state: the kit uses it to ask, and
     it does not count as forged."""
-    if isinstance(answer, Lost):
+    if isinstance(answer, LostAnswer):
         if request.last_offset >= 0 and not request.pre_vote:
             yield from _forged(request.candidate_id, at)
         return
@@ -180,18 +180,18 @@ def _pair(known: LeaderAndEpoch) -> tuple[int, int]:
 
 
 @decodes(BeginQuorumEpoch, about=["quorum"], lost=True)
-def _begin(request: BeginQuorumEpoch, answer: RaftAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _begin(request: BeginQuorumEpoch, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     yield from _of_leader("begin", request.leader_id, answer, at)
 
 
 @decodes(EndQuorumEpoch, about=["quorum"], lost=True)
-def _end(request: EndQuorumEpoch, answer: RaftAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _end(request: EndQuorumEpoch, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     yield from _of_leader("end", request.leader_id, answer, at)
 
 
-def _of_leader(source: Source, sender: int, answer: RaftAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def _of_leader(source: Source, sender: int, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the facts of a request sent under the id of a leader."""
-    if isinstance(answer, Lost):
+    if isinstance(answer, LostAnswer):
         yield from _forged(sender, at)
     elif answer.top_level_error == NONE:
         yield from _known(source, answer.leader_id, answer.leader_epoch, at)

@@ -9,7 +9,7 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
-    Lost,
+    LostAnswer,
     decodes,
     partition_of,
 )
@@ -31,7 +31,7 @@ class ReassignmentResult(Exchange, frozen=True, gc=False):
 
 @decodes(AlterPartitionReassignments, about=["partition"], lost=True)
 def _alter_partition_reassignments(
-    request: AlterPartitionReassignments, answer: PartitionResults | Lost, at: Decoding
+    request: AlterPartitionReassignments, answer: PartitionResults | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     if answer.error != NEVER_SENT:
         for one in request.reassignments:
@@ -39,7 +39,7 @@ def _alter_partition_reassignments(
             yield ("partition", partition_of(one), ReassignmentResult(*at.exchange(), one.replicas, error))
 
 
-def error_about(answer: PartitionResults | Lost, topic: str, index: int, otherwise: int) -> int:
+def error_about(answer: PartitionResults | LostAnswer, topic: str, index: int, otherwise: int) -> int:
     """Return the error of the whole answer, or of a partition; `otherwise` if the answer lacks the partition."""
     own = (one.error for one in answer.partitions if (one.topic, one.partition) == (topic, index))
     return answer.error if answer.error != NONE else next(own, otherwise)

@@ -14,7 +14,7 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
-    Lost,
+    LostAnswer,
     decodes,
     name_of,
 )
@@ -101,7 +101,7 @@ class ResourceChange(Exchange, frozen=True, gc=False):
         )
 
 
-class TopicSeen(Exchange, frozen=True, gc=False):
+class TopicDescription(Exchange, frozen=True, gc=False):
     """A topic in the Metadata answer of one broker.
 
     `partitions` is the number of partitions, 0 if there is no such topic; `topic_id` is None if the answer lacks it.
@@ -113,7 +113,7 @@ class TopicSeen(Exchange, frozen=True, gc=False):
     topic_id: UUID | None = None
 
 
-class Described(Exchange, frozen=True, gc=False):
+class ConfigDescription(Exchange, frozen=True, gc=False):
     """The answer of one broker to DescribeConfigs: values with their ConfigSource, by key; `error` is 0 if it has any.
 
     `keys` are the requested keys, None for all.
@@ -146,7 +146,7 @@ class TopicProduce(Exchange, frozen=True, gc=False):
 
 
 @decodes(CreateTopics, about=["resource"], lost=True)
-def create_topics(request: CreateTopics, answer: CreateTopicsAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
+def create_topics(request: CreateTopics, answer: CreateTopicsAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     for topic in () if request.validate_only else request.topics:
         partitions = len(topic.assignment) or topic.num_partitions
         made = next((one for one in answer.topics if one.name == topic.name), None)
@@ -156,7 +156,7 @@ def create_topics(request: CreateTopics, answer: CreateTopicsAnswer | Lost, at: 
 
 
 @decodes(DeleteTopics, about=["resource"], lost=True)
-def delete_topics(request: DeleteTopics, answer: TopicResults | Lost, at: Decoding) -> Iterator[Attributed]:
+def delete_topics(request: DeleteTopics, answer: TopicResults | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     for topic in request.topics:
         name, id = name_of(topic), deleted_by(request, topic)
         error = _error_of_topic(answer, name, id)
@@ -170,7 +170,9 @@ def deleted_by(request: DeleteTopics, topic: Topic | str) -> UUID | None:
 
 
 @decodes(CreatePartitions, about=["resource"], lost=True)
-def create_partitions(request: CreatePartitions, answer: TopicResults | Lost, at: Decoding) -> Iterator[Attributed]:
+def create_partitions(
+    request: CreatePartitions, answer: TopicResults | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     if not request.validate_only:
         error = _error_of_topic(answer, request.topic)
         yield from _change(Resource(TOPIC, request.topic), "grow", error, answer, at, request.count)
@@ -178,7 +180,7 @@ def create_partitions(request: CreatePartitions, answer: TopicResults | Lost, at
 
 @decodes(IncrementalAlterConfigs, about=["resource"], lost=True)
 def incremental_alter_configs(
-    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | Lost, at: Decoding
+    request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     if not request.validate_only:
         yield from _change(_resource(request), "configure", answer.error, answer, at, configs=request.changes)
@@ -188,15 +190,15 @@ def _change(
     resource: Resource,
     kind: Literal["create", "delete", "grow", "configure"],
     error: int,
-    answer: Answer | Lost,
+    answer: Answer | LostAnswer,
     at: Decoding,
     partitions: int = -1,
     configs: Mapping[str, str | None] | None = None,
     topic_id: UUID | None = None,
 ) -> Iterator[Attributed]:
-    if isinstance(answer, Lost) and answer.error == NEVER_SENT:
+    if isinstance(answer, LostAnswer) and answer.error == NEVER_SENT:
         return
-    left_open = NOT_ANSWERED if isinstance(answer, Lost) else ANSWERED_OPEN if error in OPEN else None
+    left_open = NOT_ANSWERED if isinstance(answer, LostAnswer) else ANSWERED_OPEN if error in OPEN else None
     change = ResourceChange(
         *at.exchange(),
         resource=resource,
@@ -211,7 +213,7 @@ def _change(
     yield ("resource", str(resource), change)
 
 
-def _error_of_topic(answer: TopicResults | Lost, name: str, id: UUID | None = None) -> int:
+def _error_of_topic(answer: TopicResults | LostAnswer, name: str, id: UUID | None = None) -> int:
     """Return the error of a topic. A deletion by id is answered by id, and may leave out the name."""
     own = (one.error for one in answer.topics if one.name == name or (id is not None and one.topic_id == id))
     return next(own, UNKNOWN_OUTCOME)
@@ -220,7 +222,7 @@ def _error_of_topic(answer: TopicResults | Lost, name: str, id: UUID | None = No
 @decodes(DescribeConfigs, about=["resource"])
 def describe_configs(request: DescribeConfigs, answer: ConfigsAnswer, at: Decoding) -> Iterator[Attributed]:
     resource = _resource(request)
-    described = Described(
+    described = ConfigDescription(
         *at.exchange(),
         resource=resource,
         error=answer.error,
@@ -240,7 +242,7 @@ def metadata(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterato
     for topic in answer.topics:
         if topic.name is not None:
             resource, name = _topic(topic.name, at)
-            seen = TopicSeen(
+            seen = TopicDescription(
                 *by,
                 resource=resource,
                 exists=topic.error == NONE,
@@ -260,7 +262,7 @@ def _topic(name: str, at: Decoding) -> tuple[Resource, str]:
 
 
 @decodes(Produce, about=["resource"], lost=True)
-def produce(request: Produce, answer: ProducedPartition | Lost, at: Decoding) -> Iterator[Attributed]:
+def produce(request: Produce, answer: ProducedPartition | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     if isinstance(request.records, NewBatch):
         resource, name = _topic(name_of(request.topic), at)
         payload = sum([len(one.value or b"") for one in request.records.records])

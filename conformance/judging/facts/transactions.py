@@ -9,7 +9,7 @@ from conformance.judging.facts.exchange import (
     Attributed,
     Decoding,
     Exchange,
-    Lost,
+    LostAnswer,
     decodes,
     partition_of,
 )
@@ -33,7 +33,7 @@ from protocol.transactions import (
 )
 
 
-class ProducerIdGiven(Exchange, frozen=True, gc=False):
+class InitProducerIdResult(Exchange, frozen=True, gc=False):
     """An InitProducerId request: the id and epoch that it sent (-1 for none, KIP-360), and those of the answer (-1 with an
     error)."""
 
@@ -49,7 +49,7 @@ class ProducerIdGiven(Exchange, frozen=True, gc=False):
     """The number of requests in a row, each with the epoch that the one before was given."""
 
 
-class OfTransaction(Exchange, frozen=True, gc=False):
+class TransactionRequest(Exchange, frozen=True, gc=False):
     """A producer's request about its transaction; `error` is the answer's, -1 if the outcome is unknown."""
 
     transactional_id: str
@@ -58,7 +58,7 @@ class OfTransaction(Exchange, frozen=True, gc=False):
     error: int
 
 
-class PartitionsAdded(OfTransaction, frozen=True, gc=False):
+class AddPartitionsResult(TransactionRequest, frozen=True, gc=False):
     """An AddPartitionsToTxn request. `errors` holds the error of each partition, named as `topic-0`.
 
     With `verify_only` the request asks whether the transaction has the partitions, and adds none (KIP-890).
@@ -69,14 +69,14 @@ class PartitionsAdded(OfTransaction, frozen=True, gc=False):
     version: int = -1
 
 
-class OffsetsAdded(OfTransaction, frozen=True, gc=False):
+class AddOffsetsResult(TransactionRequest, frozen=True, gc=False):
     """An AddOffsetsToTxn request, which makes the offsets of a group part of the transaction."""
 
     group: str
     version: int = -1
 
 
-class TransactionEnded(OfTransaction, frozen=True, gc=False):
+class EndTxnResult(TransactionRequest, frozen=True, gc=False):
     """An EndTxn request. `next_id` and `next_epoch` are for the next transaction (KIP-890), -1 if the answer lacks them."""
 
     committed: bool
@@ -107,10 +107,10 @@ class DescribedProducers(Exchange, frozen=True, gc=False):
 
 @decodes(InitProducerId, BumpEpochs, about=["transactional-id", "producer"], lost=True)
 def _init_producer_id(
-    request: InitProducerId | BumpEpochs, answer: InitProducerIdAnswer | Lost, at: Decoding
+    request: InitProducerId | BumpEpochs, answer: InitProducerIdAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
-    given = (-1, -1) if isinstance(answer, Lost) else (answer.producer_id, answer.producer_epoch)
-    fact = ProducerIdGiven(
+    given = (-1, -1) if isinstance(answer, LostAnswer) else (answer.producer_id, answer.producer_epoch)
+    fact = InitProducerIdResult(
         *at.exchange(),
         transactional_id=request.transactional_id,
         timeout_ms=request.transaction_timeout_ms,
@@ -131,52 +131,54 @@ def _init_producer_id(
 def _transaction_values(
     request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn | TxnPartitions, error: int, at: Decoding
 ) -> tuple[int, int, str, int, str, int, int, int]:
-    """Return the fields of an `OfTransaction`."""
+    """Return the fields of an `TransactionRequest`."""
     return (*at.exchange(), request.transactional_id, request.producer_id, request.producer_epoch, error)
 
 
 @decodes(AddPartitionsToTxn, about=["transactional-id"], lost=True)
 def _add_partitions(
-    request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
+    request: AddPartitionsToTxn, answer: AddPartitionsToTxnAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     errors = _errors(request.partitions, answer)
-    fact = PartitionsAdded(*_transaction_values(request, answer.error, at), errors, version=answer.version)
+    fact = AddPartitionsResult(*_transaction_values(request, answer.error, at), errors, version=answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
 @decodes(AddPartitionsToTxns, about=["transactional-id"], lost=True)
 def _add_partitions_to_many(
-    request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer | Lost, at: Decoding
+    request: AddPartitionsToTxns, answer: AddPartitionsToTxnAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
     for one in request.transactions:
         known = _transaction_values(one, answer.error, at)
         errors = _errors(one.partitions, answer, one.transactional_id)
-        fact = PartitionsAdded(*known, errors, one.verify_only, answer.version)
+        fact = AddPartitionsResult(*known, errors, one.verify_only, answer.version)
         yield ("transactional-id", fact.transactional_id, fact)
 
 
 def _errors(
-    wanted: Iterable[tuple[str, int]], answer: AddPartitionsToTxnAnswer | Lost, id: str | None = None
+    wanted: Iterable[tuple[str, int]], answer: AddPartitionsToTxnAnswer | LostAnswer, id: str | None = None
 ) -> tuple[tuple[str, int], ...]:
     """Return the error of each requested partition, in the transaction with this id if the request has several."""
     own = [one for one in answer.partitions if id is None or one.transactional_id == id]
     found, missing = (
         {(one.topic, one.partition): one.error for one in own},
-        answer.error if isinstance(answer, Lost) else UNKNOWN_OUTCOME,
+        answer.error if isinstance(answer, LostAnswer) else UNKNOWN_OUTCOME,
     )
     return tuple([(f"{topic}-{index}", found.get((topic, index), missing)) for topic, index in wanted])
 
 
 @decodes(AddOffsetsToTxn, about=["transactional-id"], lost=True)
-def _add_offsets(request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    fact = OffsetsAdded(*_transaction_values(request, answer.error, at), request.group_id, answer.version)
+def _add_offsets(
+    request: AddOffsetsToTxn, answer: AddOffsetsToTxnAnswer | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
+    fact = AddOffsetsResult(*_transaction_values(request, answer.error, at), request.group_id, answer.version)
     yield ("transactional-id", fact.transactional_id, fact)
 
 
 @decodes(EndTxn, about=["transactional-id", "producer"], lost=True)
-def _end_txn(request: EndTxn, answer: EndTxnAnswer | Lost, at: Decoding) -> Iterator[Attributed]:
-    next = (-1, -1) if isinstance(answer, Lost) else (answer.producer_id, answer.producer_epoch)
-    fact = TransactionEnded(
+def _end_txn(request: EndTxn, answer: EndTxnAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+    next = (-1, -1) if isinstance(answer, LostAnswer) else (answer.producer_id, answer.producer_epoch)
+    fact = EndTxnResult(
         *_transaction_values(request, answer.error, at),
         committed=request.committed,
         next_id=next[0],

@@ -10,7 +10,7 @@ from conformance.judging.excuses import CHANGED_MEANWHILE, SWEEP_DISTURBED
 from conformance.judging.facts.apis import CASES, Plain
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.judge import Claim, Excuse, Finding, Judge
-from conformance.judging.laws.sweeps import OF_GROUPS, About, SweepAtRest, sweeps
+from conformance.judging.laws.sweeps import OF_GROUPS, ItemAnswer, SweepAtRest, sweeps
 from protocol.codes import Error
 from protocol.since import since
 from protocol.words import shorten
@@ -64,7 +64,7 @@ def _batch_answers_equal_single_ones(sweep: SweepAtRest | None) -> Iterator[Clai
                 yield Excuse(CHANGED_MEANWHILE, CASES[single.op])
 
 
-def _compare_single(single: About, batched: About) -> Finding:
+def _compare_single(single: ItemAnswer, batched: ItemAnswer) -> Finding:
     wrong = (
         ""
         if _agree(single.value, batched.value, single.limit)
@@ -93,7 +93,7 @@ def _every_version_answers_the_same(sweep: SweepAtRest | None) -> Iterator[Claim
 every_version_says_the_same = Judge("GEN-05", sweeps, _every_version_answers_the_same)
 
 
-def _representatives(answers: Sequence[About]) -> Iterator[About]:
+def _representatives(answers: Sequence[ItemAnswer]) -> Iterator[ItemAnswer]:
     """Yield the batched answer of each version, or the single ones where its requests hold one item."""
     batched = {one.version: one for one in answers if one.several}
     yield from batched.values()
@@ -103,13 +103,13 @@ def _representatives(answers: Sequence[About]) -> Iterator[About]:
 class Compared(NamedTuple):
     """An item of an answer compared with its answer in the highest version; `wrong` is empty if the two agree."""
 
-    one: About
-    best: About
+    one: ItemAnswer
+    best: ItemAnswer
     role: str
     wrong: str
 
 
-def _findings_of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[Claim]:
+def _findings_of_answer(sweep: SweepAtRest, items: Sequence[ItemAnswer]) -> Iterator[Claim]:
     """Yield a finding for the API, unless the answer is in the highest version, and one for each role of its items."""
     case = CASES[items[0].op]
     compared = [_compare(sweep, one, best) for one in items if (best := sweep.references.get(one.question))]
@@ -122,7 +122,7 @@ def _findings_of_answer(sweep: SweepAtRest, items: Sequence[About]) -> Iterator[
             yield _finding(role, own)
 
 
-def _has_versions(sweep: SweepAtRest, one: About) -> bool:
+def _has_versions(sweep: SweepAtRest, one: ItemAnswer) -> bool:
     """True if the item was requested in several versions. An API with one version has nothing to compare."""
     return len({each.version for each in sweep.by_question[one.question]}) > 1
 
@@ -132,11 +132,11 @@ def _finding(case: str, compared: Sequence[Compared]) -> Finding:
     return Finding(not worst.wrong, case, (worst.best.event, worst.one.event), worst.wrong, "differs-by-version")
 
 
-def _compare(sweep: SweepAtRest, one: About, best: About) -> Compared:
+def _compare(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> Compared:
     return Compared(one, best, _role(sweep, one), _describe_wrong(sweep, one, best) or _wrong_error(sweep, one, best))
 
 
-def _describe_wrong(sweep: SweepAtRest, one: About, best: About) -> str:
+def _describe_wrong(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> str:
     expected = [*_right_answers(sweep, one, best)]
     found = one.shared_fields(best)
     return (
@@ -144,7 +144,7 @@ def _describe_wrong(sweep: SweepAtRest, one: About, best: About) -> str:
     )
 
 
-def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
+def _wrong_error(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> str:
     kinds = _kinds(sweep, one)
     if not kinds or one.error in kinds or (one.error == ZSTD_REFUSED and _may_refuse_zstd(sweep, one, best)):
         return ""
@@ -152,7 +152,7 @@ def _wrong_error(sweep: SweepAtRest, one: About, best: About) -> str:
     return f"{one} about {_item_name(one)}, answered {_error_name(one.error)} where {expected} was due"
 
 
-def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plain]:
+def _right_answers(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> Iterator[Plain]:
     """Yield the right answers in this version: the one of the highest version, or the one from before a KIP changed it."""
     shared = best.shared_fields(one)
     if one.op in CHANGED and (changed := CHANGED[one.op](sweep, one, best)) is not None:
@@ -162,7 +162,7 @@ def _right_answers(sweep: SweepAtRest, one: About, best: About) -> Iterator[Plai
         yield {"error_code": ZSTD_REFUSED}
 
 
-def _changed_fetch(sweep: SweepAtRest, one: About, best: About) -> Plain | None:
+def _changed_fetch(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> Plain | None:
     """Return the answer of a version from before topic ids (KIP-516) or from before followers served consumers (KIP-392)."""
     if one.version < BY_ID_FROM[one.op] and best.error == Error.UNKNOWN_TOPIC_ID:
         return {"error_code": int(Error.UNKNOWN_TOPIC_OR_PARTITION)}
@@ -172,14 +172,14 @@ def _changed_fetch(sweep: SweepAtRest, one: About, best: About) -> Plain | None:
     return None
 
 
-def _changed_offset_fetch(_: SweepAtRest, one: About, best: About) -> Plain | None:
+def _changed_offset_fetch(_: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> Plain | None:
     """Return the answer of a version that names topics by name: it may show offsets of a missing topic (KIP-848)."""
     if one.version >= BY_ID_FROM[one.op] or best.error != Error.UNKNOWN_TOPIC_ID:
         return None
     return {name: NOTHING_COMMITTED[name] for name in one.shared_fields(best)}
 
 
-def _changed_groups(_: SweepAtRest, one: About, best: About) -> Plain | None:
+def _changed_groups(_: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> Plain | None:
     """Return the answer before KIP-1043: a group that does not exist was Dead."""
     if one.version >= UNKNOWN_GROUPS_FROM or best.error != Error.GROUP_ID_NOT_FOUND:
         return None
@@ -188,7 +188,7 @@ def _changed_groups(_: SweepAtRest, one: About, best: About) -> Plain | None:
 
 SERVED = frozenset({NONE, Error.OFFSET_OUT_OF_RANGE})
 """The error codes, NONE included, of a replica that serves a Fetch."""
-CHANGED: dict[str, Callable[[SweepAtRest, About, About], Plain | None]] = {
+CHANGED: dict[str, Callable[[SweepAtRest, ItemAnswer, ItemAnswer], Plain | None]] = {
     "fetch_many": _changed_fetch,
     "offset_fetch": _changed_offset_fetch,
     "describe_groups": _changed_groups,
@@ -197,7 +197,7 @@ CHANGED: dict[str, Callable[[SweepAtRest, About, About], Plain | None]] = {
 """
 
 
-def _may_refuse_zstd(sweep: SweepAtRest, one: About, best: About) -> bool:
+def _may_refuse_zstd(sweep: SweepAtRest, one: ItemAnswer, best: ItemAnswer) -> bool:
     """True for a Fetch of a zstd topic in a version without it (KIP-110). Any broker may answer so at once."""
     codecs = {batch["codec"] for batch in best.value.get("batches", ())}
     holds = ZSTD in codecs or best.item[0] in sweep.zstd_topics
@@ -207,7 +207,7 @@ def _may_refuse_zstd(sweep: SweepAtRest, one: About, best: About) -> bool:
 # --- roles
 
 
-def _role(sweep: SweepAtRest, one: About) -> str:
+def _role(sweep: SweepAtRest, one: ItemAnswer) -> str:
     """Return the case of an answer: its item is unknown, or the broker is not the item's leader or coordinator; else empty."""
     if one.op in OF_PARTITIONS:
         leader = sweep.leaders.get((one.item[0], one.item[1]))
@@ -225,7 +225,7 @@ def _wrong_broker_unless(right: bool) -> str:
     return "" if right else WRONG_BROKER
 
 
-def _kinds(sweep: SweepAtRest, one: About) -> frozenset[int]:
+def _kinds(sweep: SweepAtRest, one: ItemAnswer) -> frozenset[int]:
     """Return the errors that this answer may have, if it must be an error; else nothing."""
     role = _role(sweep, one)
     if role == WRONG_BROKER:
@@ -250,8 +250,8 @@ def _agree(one: Plain, other: Plain, limit: int) -> bool:
     return len(shorter) == len(longer) or sum(batch["size"] for batch in longer[: len(shorter) + 1]) > limit
 
 
-def _describe_difference(one: About, other: About, expected: Plain) -> str:
-    """Return what an answer says otherwise than the other one, first where that stood."""
+def _describe_difference(one: ItemAnswer, other: ItemAnswer, expected: Plain) -> str:
+    """Return the differences of an answer from the other one, which is shown first."""
     names = [name for name in {**one.value, **expected} if one.value.get(name) != expected.get(name)]
     mine, theirs = ({name: value.get(name) for name in names} for value in (one.value, expected))
     how = "in a batch" if one.version == other.version else f"in v{other.version}"
@@ -262,7 +262,7 @@ def _error_name(code: int) -> str:
     return Error(code).name
 
 
-def _item_name(one: About) -> str:
+def _item_name(one: ItemAnswer) -> str:
     return "-".join(map(str, one.item))
 
 

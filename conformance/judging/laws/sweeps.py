@@ -125,9 +125,9 @@ IN_ORDER = frozenset(("batches", "replica_nodes"))
 """Lists whose order matters: the first replica is the preferred leader. Other lists are compared as sets."""
 
 
-class About(msgspec.Struct, frozen=True):
-    """One answer about one item. `value` holds the fields of its version, or only the error code if there is an error;
-    `rest` names what the request had besides its items. `several`: the request held other items too."""
+class ItemAnswer(msgspec.Struct, frozen=True):
+    """The answer about one item. `value` has the fields of its version, or only the error code if there is an error. `rest`
+    describes the request apart from its items; `several` is true if it had other items too."""
 
     op: str
     node: str
@@ -151,7 +151,7 @@ class About(msgspec.Struct, frozen=True):
     def error(self) -> int:
         return int(self.value["error_code"])
 
-    def shared_fields(self, other: About) -> Plain:
+    def shared_fields(self, other: ItemAnswer) -> Plain:
         """Return the fields that the version of the other answer has too."""
         return _visible_fields(SWEPT[self.op], self.value, min(self.version, other.version))
 
@@ -162,19 +162,19 @@ class About(msgspec.Struct, frozen=True):
 class SweepAtRest:
     """One sweep taken while the cluster was at rest: the answers about each item, in their order."""
 
-    def __init__(self, ids: Mapping[str, int], answers: Sequence[About]) -> None:
+    def __init__(self, ids: Mapping[str, int], answers: Sequence[ItemAnswer]) -> None:
         self._ids = ids
         self.answers = answers
 
     @cached_property
-    def by_question(self) -> dict[tuple[str, str, Key, str], list[About]]:
-        found: dict[tuple[str, str, Key, str], list[About]] = {}
+    def by_question(self) -> dict[tuple[str, str, Key, str], list[ItemAnswer]]:
+        found: dict[tuple[str, str, Key, str], list[ItemAnswer]] = {}
         for one in self.answers:
             found.setdefault(one.question, []).append(one)
         return found
 
     @cached_property
-    def references(self) -> dict[tuple[str, str, Key, str], About]:
+    def references(self) -> dict[tuple[str, str, Key, str], ItemAnswer]:
         """The first batched answer in the highest version, by question; only if there are several such answers and all are
         equal."""
         found = {}
@@ -210,7 +210,7 @@ class SweepAtRest:
         found = (one for one in self.answers if one.op == "find_coordinator_many" and one.error == NONE)
         return {one.item[0]: one.value["node_id"] for one in found}
 
-    def id_of(self, one: About) -> int:
+    def id_of(self, one: ItemAnswer) -> int:
         """Return the id of the node that answered."""
         return self._ids[one.node]
 
@@ -248,7 +248,7 @@ def _read(history: History, timeline: Timeline, begin: int, end: int) -> SweepAt
     return SweepAtRest(timeline.ids, answers) if _is_at_rest(answers) else None
 
 
-def _is_at_rest(answers: Sequence[About]) -> bool:
+def _is_at_rest(answers: Sequence[ItemAnswer]) -> bool:
     """True if all brokers described each topic alike, at first and at last, with leaders and full ISRs.
 
     Only answers of the highest version are looked at: the others are what the sweep tests.
@@ -268,7 +268,7 @@ def _is_full(state: Plain) -> bool:
     return state["leader_id"] >= 0 and {*state["isr_nodes"]} == {*state["replica_nodes"]}
 
 
-def _items_of(history: History, answer: Answer) -> Iterator[About]:
+def _items_of(history: History, answer: Answer) -> Iterator[ItemAnswer]:
     """Yield the answer about each item; nothing for a lost request, or for a missing item, which GEN-03 judges."""
     call = history.events[answer.call]
     assert isinstance(call, Call)
@@ -284,7 +284,7 @@ def _items_of(history: History, answer: Answer) -> Iterator[About]:
         if (of_all := value.get("error_code", NONE)) != NONE:
             own = {"error_code": of_all}
         if own is not None:
-            yield About(
+            yield ItemAnswer(
                 op=call.op,
                 node=call.node,
                 item=(name or id, *rest),
@@ -325,4 +325,4 @@ def _encode(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-__all__ = ["SWEPT", "About", "SweepAtRest", "sweeps"]
+__all__ = ["SWEPT", "ItemAnswer", "SweepAtRest", "sweeps"]

@@ -108,7 +108,7 @@ def _had_time_to_agree(story: PartitionStory) -> bool:
     broker that should be up by now but is not listed as alive had the time too.
     """
     timeline, end = story.timeline, story.timeline.time(story.timeline.disagreed)
-    if timeline.healed < 0 or any(min(span.taken_back, span.ended) == NEVER for span in timeline.spans):
+    if timeline.healed < 0 or any(min(span.undone, span.ended) == NEVER for span in timeline.spans):
         return False
     alive: dict[str, float] = {}
     for seen in story.metadata:

@@ -64,7 +64,7 @@ class ReplicaDamage:
 
         By then the node has the leader's log. A node that never left the ISR may be in it with an empty log.
         """
-        id, back = self._story.timeline.ids.get(node, -1), min(span.witnessed, span.taken_back, span.ended)
+        id, back = self._story.timeline.ids.get(node, -1), min(span.witnessed, span.undone, span.ended)
         found = inf
         for view in self._story.metadata_by_incarnation.values():
             left = next((seen.event for seen in view if seen.asked > span.began and id not in seen.isr), NEVER)
@@ -80,7 +80,7 @@ class ReplicaDamage:
         """
         hits = ((span, one) for span in self.faults_with(lambda effects: effects.loses_producers) for one in span.nodes)
         mine = ((span, one) for span, one in hits if node in ("", one) and span.began < event)
-        before = ((span, one) for span, one in mine if since < min(span.witnessed, span.taken_back, span.ended))
+        before = ((span, one) for span, one in mine if since < min(span.witnessed, span.undone, span.ended))
         return any(not span.effects.damages_log or event < self.rejoins_at(one, span) for span, one in before)
 
     def is_corrupt(self, event: float) -> bool:
@@ -131,7 +131,7 @@ class ReplicaDamage:
 
     def _has_rejoined(self, node: str, lost: FaultSpan, event: int) -> bool:
         """True if a Metadata request after the node came back showed it in the ISR."""
-        id, back = self._story.timeline.ids.get(node, -1), min(lost.taken_back, lost.ended)
+        id, back = self._story.timeline.ids.get(node, -1), min(lost.undone, lost.ended)
         return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self._story.metadata)
 
 

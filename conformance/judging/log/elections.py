@@ -97,7 +97,7 @@ class _Waiting:
         spans = timeline.active_faults(self.since.event, seen.event)
         concerned = (span for span in spans if span.concerns(names, timeline.broker_names))
         return all(
-            (span.effects.idles_processes or span.effects.fails_directory) and span.taken_back < self.since.event
+            (span.effects.idles_processes or span.effects.fails_directory) and span.undone < self.since.event
             for span in concerned
         )
 

@@ -208,9 +208,11 @@ class _Looks:
         place = bisect_left(own, asked, key=by_event)
         before = own[place - 1] if place else None
         after = next((seen for seen in own[place : place + 4] if seen.asked > event), None)
-        return before, after if before is not None and after is not None and self.same(before, after) else None
+        return before, after if before is not None and after is not None and self.is_same_epoch_and_process(
+            before, after
+        ) else None
 
-    def same(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
+    def is_same_epoch_and_process(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
         incarnations = {seen.incarnation for seen in (one, other)}
         return one.epoch == other.epoch and len(incarnations) == 1
 
@@ -225,7 +227,7 @@ class _Looks:
 
     def refusals(self, before: PartitionAtBroker, event: int) -> list[ProduceResult]:
         """Return the writes that the leader refused before `event`, in the incarnation and epoch of its answer `before`."""
-        began = next(seen.event for seen in self._own[before.node] if self.same(seen, before))
+        began = next(seen.event for seen in self._own[before.node] if self.is_same_epoch_and_process(seen, before))
         mine = (write for write in self._refused.get(before.node, ()) if write.incarnation == before.incarnation)
         return [write for write in mine if began <= write.asked and write.event < event]
 
@@ -236,7 +238,7 @@ class _Looks:
         The leader may still count followers that its Metadata no longer lists, unless it refused a write for lack of in-sync
         replicas.
         """
-        if self.alone(before, before.asked, event):
+        if self.others_are_down(before, before.asked, event):
             return True
         refused = self.refusals(before, asked)
         if not refused:
@@ -264,14 +266,14 @@ class _Looks:
         idle = all(span.effects.idles_processes for span in timeline.active_faults(first, second))
         return timeline.time(second) - began < AT_ONCE and idle and not lately
 
-    def is_no_matter_of_course(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
+    def is_not_trivial(self, one: PartitionAtBroker, other: PartitionAtBroker) -> bool:
         """True if the case is not trivial: one of the two answers shows a replica outside the ISR, or something happened in
         between."""
         fewer = any(len(seen.isr) < len(seen.replicas) for seen in (one, other))
         disturbed = self.story.disturbed_between(one.event, other.event)
         return fewer or disturbed
 
-    def alone(self, seen: PartitionAtBroker, first: int, second: int) -> bool:
+    def others_are_down(self, seen: PartitionAtBroker, first: int, second: int) -> bool:
         """True if all other replicas were certainly down from one event to the other."""
         others = (id for id in seen.replicas if id != seen.leader)
         return all(self.story.timeline.down(self.story.timeline.names.get(id, ""), first, second) for id in others)
@@ -304,12 +306,12 @@ def _judge_write(
         small_after = _is_small(after, least)
         if small and small_after and looks.stays_small(before, write.asked, write.event, after):
             yield Finding(False, "acknowledged", (before.event, write.event), shown)
-        elif not (small or small_after) and looks.is_no_matter_of_course(before, after):
+        elif not (small or small_after) and looks.is_not_trivial(before, after):
             yield Finding(True, "acknowledged", (before.event, write.event, after.event))
     elif write.error in TOO_FEW and small:
         refused = looks.refusals(before, write.asked)
         # Its own Metadata shows too few, and no replica could have joined since: it may not append.
-        alone = bool(refused) and looks.alone(before, refused[0].asked, write.event)
+        alone = bool(refused) and looks.others_are_down(before, refused[0].asked, write.event)
         fine = write.error == Error.NOT_ENOUGH_REPLICAS or not alone
         yield Finding(fine, "refused", (before.event, write.event), f"{shown}, after {Error.NOT_ENOUGH_REPLICAS}")
 

@@ -374,4 +374,4 @@ def _starts_between(span: FaultSpan, first: int, second: int) -> bool:
     """
     if span.effects.process == "restarts":
         return first < span.began < second
-    return min(span.taken_back, span.ended) < second and first < span.ended
+    return min(span.undone, span.ended) < second and first < span.ended

@@ -191,7 +191,7 @@ def _contents_between(low: int, high: float, held: FetchResult | ReplicaOnDisk) 
 @log_judge("KIP101-INV-05", "produced")
 def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
     """A record acknowledged with acks=all stays at its offset under every later leader, unless the log start passed it."""
-    acknowledged, permitted = story.derive(Acknowledged), story.derive(PermittedLosses)
+    acknowledged, permitted = story.derive(AcknowledgedWrites), story.derive(PermittedLosses)
     if not acknowledged.writes:
         return
     ends = [(write.event, write.offset + len(write.values)) for write in story.produced if write.is_committed]
@@ -233,7 +233,7 @@ def acknowledged_records_are_kept(story: PartitionStory) -> Iterator[Claim]:
             yield Excuse(COMPACTED, case)
 
 
-class Acknowledged:
+class AcknowledgedWrites:
     """All writes acknowledged with acks=all, by offset, each with its leader epoch."""
 
     def __init__(self, story: PartitionStory) -> None:
@@ -347,7 +347,7 @@ def one_acknowledged_record_per_offset(story: PartitionStory) -> Iterator[Claim]
             yield Finding(True, "acknowledged", (rival, write.event))
 
 
-class _Shared(NamedTuple):
+class _WritePair(NamedTuple):
     """Two acknowledged writes with records at one offset."""
 
     one: ProduceResult
@@ -361,12 +361,12 @@ class _Shared(NamedTuple):
         )
 
 
-def _overlapping_writes(commits: Sequence[ProduceResult]) -> Iterator[_Shared]:
+def _overlapping_writes(commits: Sequence[ProduceResult]) -> Iterator[_WritePair]:
     """Pair each write with the latest earlier one, at the first offset at which the two differ."""
     last: dict[int, ProduceResult] = {}
     for write in commits:
         offsets = range(write.offset, write.offset + len(write.values))
-        known = (_Shared(last[offset], write, offset) for offset in offsets if offset in last)
+        known = (_WritePair(last[offset], write, offset) for offset in offsets if offset in last)
         differing = (pair for pair in known if _value(pair.one, pair.offset) != _value(write, pair.offset))
         yield from islice(differing, 1)
         last.update(dict.fromkeys(offsets, write))
@@ -376,7 +376,7 @@ def _value(write: ProduceResult, offset: int) -> bytes | None:
     return write.values[offset - write.offset]
 
 
-def _permission_for_both(story: PartitionStory, pair: _Shared) -> Evidence | None:
+def _permission_for_both(story: PartitionStory, pair: _WritePair) -> Evidence | None:
     """Return the permission by which one write's records may have been lost between the epochs at which the two were appended.
 
     A retry may be acknowledged at a later epoch than that of its records, by a leader that kept them through an election that
@@ -457,10 +457,10 @@ def _places(story: PartitionStory) -> dict[bytes | None, int]:
 @log_judge("KIP101-INV-07", "reads", "consumed")
 def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim]:
     """A record that was delivered to a consumer is never replaced by another at its offset."""
-    handed: dict[int, tuple[_Handed, int, bytes | None]] = {}
+    handed: dict[int, tuple[_ReturnedRecords, int, bytes | None]] = {}
     permitted = story.derive(PermittedLosses)
     for one in sorted(_returned_records(story), key=by_event):
-        again: _Handed | None = None
+        again: _ReturnedRecords | None = None
         for epoch, records in one.batches:
             for offset, value in records:
                 known, was_epoch, was = handed.setdefault(offset, (one, epoch, value))
@@ -488,7 +488,11 @@ def consumed_records_are_never_replaced(story: PartitionStory) -> Iterator[Claim
 
 
 def _permission_to_replace(
-    story: PartitionStory, permitted: PermittedLosses, one: tuple[_Handed, int], two: tuple[_Handed, int], offset: int
+    story: PartitionStory,
+    permitted: PermittedLosses,
+    one: tuple[_ReturnedRecords, int],
+    two: tuple[_ReturnedRecords, int],
+    offset: int,
 ) -> Evidence | None:
     """Return the permission by which one of two records replaced the other. A former leader may still return the old one."""
     if not permitted.all:
@@ -500,7 +504,7 @@ def _permission_to_replace(
     return permitted.between(min(lows), last, offset=offset)
 
 
-class _Handed(NamedTuple):
+class _ReturnedRecords(NamedTuple):
     """The records that a node returned to a consumer at an epoch: batches as (epoch, records), records as (offset, value).
 
     `fetched` is the earliest event at which the broker may have returned them. `cur` is -1 if the request named no epoch.
@@ -514,22 +518,24 @@ class _Handed(NamedTuple):
     batches: Sequence[tuple[int, Sequence[tuple[int, bytes | None]]]]
 
 
-def _case(known: _Handed, one: _Handed) -> str:
+def _case(known: _ReturnedRecords, one: _ReturnedRecords) -> str:
     return "follower" if "follower" in (known.case, one.case) else "leader"
 
 
-def _returned_records(story: PartitionStory) -> Iterator[_Handed]:
+def _returned_records(story: PartitionStory) -> Iterator[_ReturnedRecords]:
     leadership = story.derive(Leadership)
     for read in story.reads:
         case = "leader" if leadership.is_from_leader(read) else "follower"
         if read.by_consumer:
             batches = [(batch.epoch, batch.records) for batch in _intact_batches(story, read)]
-            yield _Handed(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
+            yield _ReturnedRecords(read.event, read.event, read.cur, f"{read.node} at epoch {read.cur}", case, batches)
     # A consumer may have fetched a record long before it delivers it, but not before it was written.
     written = _first_writes(story) if story.consumed else {}
     for one in story.consumed:
         fetched = min(max(one.since, written.get(one.value, 0)), one.event)
-        yield _Handed(one.event, fetched, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),))
+        yield _ReturnedRecords(
+            one.event, fetched, -1, one.consumer, "leader", ((one.epoch, ((one.offset, one.value),)),)
+        )
 
 
 def _first_writes(story: PartitionStory) -> dict[bytes | None, int]:

@@ -5,7 +5,7 @@ from functools import partial
 from math import inf
 from typing import Literal, NamedTuple
 
-from conformance.judging.facts.topics import BROKER, TOPIC, Described, Resource, ResourceChange
+from conformance.judging.facts.topics import BROKER, TOPIC, ConfigDescription, Resource, ResourceChange
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.timeline import (
     CLEANUP_POLICY,
@@ -70,7 +70,7 @@ class Setting:
         for fact in story.timeline.configured:
             if isinstance(fact, ResourceChange):
                 self._take_change(fact, topic, keys.get(fact.resource))
-            elif isinstance(fact, Described) and fact.resource == topic and key in fact.values:
+            elif isinstance(fact, ConfigDescription) and fact.resource == topic and key in fact.values:
                 self._take_described(fact, topic, key)
 
     def _take_change(self, change: ResourceChange, topic: Resource, key: str | None) -> None:
@@ -81,7 +81,7 @@ class Setting:
             since = change.asked if done and change.kind == "create" else change.event
             values.append(SettingValue(change.asked, since, change.configs.get(key), done))
 
-    def _take_described(self, described: Described, topic: Resource, key: str) -> None:
+    def _take_described(self, described: ConfigDescription, topic: Resource, key: str) -> None:
         text, source = described.values[key]
         is_own = source == topic.own_source
         if self._is_over(self._own, described):
@@ -89,7 +89,7 @@ class Setting:
         if not is_own and self._is_over(self._cluster, described):
             _settle(self._cluster, SettingValue(described.asked, described.event, text, True))
 
-    def _is_over(self, values: Sequence[SettingValue], described: Described) -> bool:
+    def _is_over(self, values: Sequence[SettingValue], described: ConfigDescription) -> bool:
         """True if no request has set the setting, or if some have an unknown outcome and all ended long ago."""
         if all(value.certain for value in values):
             return not values
@@ -109,7 +109,7 @@ class Setting:
         return next((one for one in sorted({since, *asked}) if any(map(does, self.possible_values(one, one + 1)))), inf)
 
     @property
-    def turns(self) -> set[int]:
+    def change_events(self) -> set[int]:
         """The events after which other values may be in force than before."""
         return {turn for value in self._all_values for turn in (value.asked, _ends(value) + 1) if turn < NEVER}
 
@@ -194,7 +194,7 @@ class Retention:
     def __init__(self, story: PartitionStory) -> None:
         self._policy = story.derive(cleanup_policy)
         self._limits = (story.derive(_retention_ms), _reaches_ms), (story.derive(_retention_bytes), str.isdecimal)
-        turns = sorted(self._policy.turns.union(*(setting.turns for setting, _ in self._limits)))
+        turns = sorted(self._policy.change_events.union(*(setting.change_events for setting, _ in self._limits)))
         first = _creation_event(story)
         self.begins = next((one for one in (first, *turns) if one >= first and self._deletes(one, one + 1)), inf)
         self.ends = next((one for one in turns if one > self.begins and not self._deletes(one, NEVER)), inf)

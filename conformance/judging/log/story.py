@@ -19,7 +19,6 @@ from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, Offs
 from conformance.judging.facts.log import (
     CONTROLLER_UNKNOWN,
     FUTURE_REPLICA,
-    BesideFailedDirectory,
     DeleteRecordsResult,
     EpochEndOffset,
     ErrorResponse,
@@ -31,6 +30,7 @@ from conformance.judging.facts.log import (
     RegisteredPartition,
     RegisteredStates,
     ReplicaBatch,
+    ReplicaInHealthyDirectory,
     ReplicaOnDisk,
     UncleanElectionResult,
 )
@@ -93,7 +93,7 @@ class PartitionStory(Story):
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
         self.on_disk: list[ReplicaOnDisk] = []
-        self.beside_failed: list[BesideFailedDirectory] = []
+        self.beside_failed: list[ReplicaInHealthyDirectory] = []
         self.registered: list[RegisteredPartition] = []
         self.registered_states: list[RegisteredStates] = []
         self.unclean_elections: list[UncleanElectionResult] = []
@@ -179,7 +179,7 @@ class PartitionStory(Story):
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReassignmentResult: lambda story, fact: story.reassignments.append(fact),
         ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
-        BesideFailedDirectory: lambda story, fact: story.beside_failed.append(fact),
+        ReplicaInHealthyDirectory: lambda story, fact: story.beside_failed.append(fact),
         RegisteredPartition: lambda story, fact: story.registered.append(fact),
         RegisteredStates: lambda story, fact: story.registered_states.append(fact),
         UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),

@@ -12,7 +12,7 @@ from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.permitted_losses import Moment, PermittedLosses
-from conformance.judging.log.records import Acknowledged, describe_loss, offsets_shown_by
+from conformance.judging.log.records import AcknowledgedWrites, describe_loss, offsets_shown_by
 from conformance.judging.log.replicas import Replicas
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory, log_judge
@@ -87,7 +87,7 @@ def _missing_writes(
     """Yield the writes acknowledged before the epoch that the log lacks, each with its epoch and a description of the log's
     records there."""
     shown = offsets_shown_by(read, story.derive(LogStarts).highest_explained(read.event))
-    for write, epoch in story.derive(Acknowledged).writes_at(shown):
+    for write, epoch in story.derive(AcknowledgedWrites).writes_at(shown):
         is_earlier = write.event < read.asked and epoch < seen.epoch
         if is_earlier and (trouble := describe_loss(read, write, shown, False, {})):
             yield write, epoch, trouble

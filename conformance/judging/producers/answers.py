@@ -127,7 +127,7 @@ def _judge_idempotent(partition: PartitionStory, write: ProduceResult) -> Iterat
 # --- transactional ids
 
 
-class _Judged(NamedTuple):
+class _JudgedTurn(NamedTuple):
     """One turn, the coordinator's possible states after it, and the claims about it.
 
     Later turns do not change them, but may show that a wrong answer is excused.
@@ -152,7 +152,7 @@ def _judge_transactional_id(story: TransactionStory, producers: Producers) -> It
         coordination = kept[-1].after.copy() if kept else Coordination(story)
         prediction = coordination.predict(turn)
         claims = () if prediction is None else tuple(_judge_turn(coordination, prediction, turn))
-        kept.append(_Judged(turn, coordination, claims))
+        kept.append(_JudgedTurn(turn, coordination, claims))
     yield from (claim for known in kept for claim in known.claims)
 
 

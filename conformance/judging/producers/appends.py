@@ -67,10 +67,7 @@ def append_of(partition: PartitionStory, write: ProduceResult) -> ExpectedAppend
 
 
 def _concerns(one: ProduceResult, write: ProduceResult) -> bool:
-    """Return the right answers to the first batch of an epoch.
-
-    A new epoch starts at sequence 0 (KIP360-SEQ-02); an unknown producer may be admitted at any (KIP360-SEQ-01).
-    """
+    """True if the leader's answer to `write` may depend on this batch: one of the same producer, perhaps appended before it."""
     mine = one.producer_id == write.producer_id and one is not write and one.asked < write.event
     return mine and not one.failed and not (one.error in REFUSED and one.event < write.asked)
 

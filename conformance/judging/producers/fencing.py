@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from conformance.judging.excuses import BUMPED_BY_FENCED
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import OffsetsAdded, OfTransaction, PartitionsAdded, ProducerIdGiven
+from conformance.judging.facts.transactions import (
+    AddOffsetsResult,
+    AddPartitionsResult,
+    InitProducerIdResult,
+    TransactionRequest,
+)
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
@@ -40,15 +45,15 @@ def _requests(story: TransactionStory) -> Iterator[Claim]:
             yield Finding(held, "coordinator", (newer.event, one.event), shown, "fenced-request-granted")
 
 
-def _errors(one: OfTransaction) -> list[int]:
+def _errors(one: TransactionRequest) -> list[int]:
     """Return the error codes by which an answer grants or refuses; none for a verification, which changes nothing."""
-    if isinstance(one, PartitionsAdded):
+    if isinstance(one, AddPartitionsResult):
         return [] if one.verify_only else [one.error if one.error != NONE else code for _, code in one.errors]
     return [one.error]
 
 
-def _grant_in_words(one: OfTransaction, newer: ProducerIdGiven) -> str:
-    what = {PartitionsAdded: "AddPartitionsToTxn", OffsetsAdded: "AddOffsetsToTxn"}.get(type(one), "EndTxn")
+def _grant_in_words(one: TransactionRequest, newer: InitProducerIdResult) -> str:
+    what = {AddPartitionsResult: "AddPartitionsToTxn", AddOffsetsResult: "AddOffsetsToTxn"}.get(type(one), "EndTxn")
     return (
         f"{one.node} granted {what} of {one.transactional_id} at epoch {one.producer_epoch}, after InitProducerId gave "
         f"epoch {newer.producer_epoch} of producer {newer.producer_id}"
@@ -72,7 +77,7 @@ def _writes(story: TransactionStory, producers: Producers) -> Iterator[Claim]:
 
 
 def _judge_late_write(
-    story: TransactionStory, partition: PartitionStory, write: ProduceResult, newer: ProducerIdGiven
+    story: TransactionStory, partition: PartitionStory, write: ProduceResult, newer: InitProducerIdResult
 ) -> Iterator[Claim]:
     found = next(
         ((batch, event) for batch, event in partition.batches if batch_identity(batch) == batch_identity(write)), None

@@ -114,7 +114,7 @@ def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
     return next(filter(None, permitted), None)
 
 
-InTransaction = tuple[Transaction, OffsetCommitResult]
+OffsetInTransaction = tuple[Transaction, OffsetCommitResult]
 
 
 def _judge_offsets(partition: PartitionStory, transactions: list[Transaction]) -> Iterator[Claim]:
@@ -129,7 +129,7 @@ def _judge_offsets(partition: PartitionStory, transactions: list[Transaction]) -
             yield from _offset(partition, shown, mine)
 
 
-def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[InTransaction]) -> Iterator[Claim]:
+def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[OffsetInTransaction]) -> Iterator[Claim]:
     # The offset that was written last remains, in whatever order the markers come.
     done = sorted((one.event, one.offset) for t, one in own if t.ended and t.ended.committed and one.accepted == NONE)
     open_ = {one.offset for t, one in own if t.ended is None or one.accepted != NONE}
@@ -199,7 +199,7 @@ def _stays_below(
 def _first_possible_end(transaction: Transaction) -> int:
     """Return the first event that may have ended a transaction: EndTxn, any InitProducerId, or its timeout."""
     story = transaction.story
-    ends = [end.asked for end in transaction.ends]
+    ends = [end.asked for end in transaction.end_requests]
     inits = [one.asked for one in story.given if one.asked > transaction.first_asked]
     allowed = min((one.timeout_ms for one in story.given), default=0) / 1000
     over = story.timeline.time(min(transaction.first_asked, transaction.opened_at)) + allowed

@@ -9,7 +9,7 @@ from itertools import takewhile
 from conformance.judging.excuses import LOOKED_TOO_RARELY, TOO_FEW_REPLICAS
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import TransactionEnded
+from conformance.judging.facts.transactions import EndTxnResult
 from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.appends import is_leading, why_forgotten
@@ -86,7 +86,7 @@ def _judge_transaction(transaction: Transaction) -> Iterator[Claim]:
         may = _is_current(transaction, write.result) and _is_added(transaction, write)
         if may and _may_write(write.partition, write.result):
             yield from _judge_answer(write.partition, write.result, dialect, transaction.first_asked)
-    end = next(iter(transaction.ends), None)
+    end = next(iter(transaction.end_requests), None)
     written = [one.result for one in transaction.writes if one.result.is_committed]
     if end is not None and any(one.event < end.asked for one in written) and _is_current(transaction, end):
         yield from _judge_end(transaction, end)
@@ -105,7 +105,7 @@ def _is_added(transaction: Transaction, write: ProducerWrite) -> bool:
     )
 
 
-def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded) -> bool:
+def _is_current(transaction: Transaction, one: ProduceResult | EndTxnResult) -> bool:
     """True if the request has the latest producer id and epoch, and its transaction is certainly open.
 
     No instance has asked for another epoch or for the end, and the transaction has not timed out.
@@ -119,7 +119,7 @@ def _is_current(transaction: Transaction, one: ProduceResult | TransactionEnded)
     return not asked and not ended and in_time and _names_the_latest(story, one, began)
 
 
-def _names_the_latest(story: TransactionStory, one: ProduceResult | TransactionEnded, before: int) -> bool:
+def _names_the_latest(story: TransactionStory, one: ProduceResult | EndTxnResult, before: int) -> bool:
     named = [(known.event, known.producer_id, known.producer_epoch) for known in story.answers if known.event < before]
     named += [
         (end.event, end.next_id, end.next_epoch)
@@ -158,7 +158,7 @@ def _judge_answer(partition: PartitionStory, write: ProduceResult, case: str, be
     yield Finding(not refused, case, (write.event,), shown if refused else "", "spurious-refusal")
 
 
-def _judge_end(transaction: Transaction, end: TransactionEnded) -> Iterator[Finding]:
+def _judge_end(transaction: Transaction, end: EndTxnResult) -> Iterator[Finding]:
     if end.error in (NONE, *FATAL):
         refused = end.error in FATAL
         refusal = f"{end.node} refused the end of {transaction} with {say_error(end.error)}"

@@ -7,7 +7,12 @@ from typing import NamedTuple
 from conformance.judging.facts.exchange import NEVER_SENT, NONE, UNKNOWN_OUTCOME, Exchange
 from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import OffsetsAdded, PartitionsAdded, ProducerIdGiven, TransactionEnded
+from conformance.judging.facts.transactions import (
+    AddOffsetsResult,
+    AddPartitionsResult,
+    EndTxnResult,
+    InitProducerIdResult,
+)
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, CoordinatorRequest
 from conformance.judging.producers.story import TransactionStory
@@ -68,7 +73,7 @@ def _first_fields(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int
     return api, fact.asked, fact.event, fact.node, version
 
 
-def _init(one: ProducerIdGiven) -> AnsweredRequest:
+def _init(one: InitProducerIdResult) -> AnsweredRequest:
     request = CoordinatorRequest(
         *_first_fields("InitProducerId", one, one.version),
         one.sent_producer_id,
@@ -78,7 +83,7 @@ def _init(one: ProducerIdGiven) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 
-def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
+def _adding_request(one: AddPartitionsResult) -> AnsweredRequest:
     """Return the request to add partitions. If some are refused, none is added, and the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = CoordinatorRequest(
@@ -88,7 +93,7 @@ def _adding_request(one: PartitionsAdded) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
 
 
-def _offsets_added(one: OffsetsAdded) -> AnsweredRequest:
+def _offsets_added(one: AddOffsetsResult) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
     request = CoordinatorRequest(
         *_first_fields("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
@@ -105,7 +110,7 @@ def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
 
 
-def _end_request(one: TransactionEnded) -> AnsweredRequest:
+def _end_request(one: EndTxnResult) -> AnsweredRequest:
     request = CoordinatorRequest(
         *_first_fields("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
     )

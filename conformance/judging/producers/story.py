@@ -9,11 +9,11 @@ from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
 from conformance.judging.facts.transactions import (
-    OffsetsAdded,
-    PartitionsAdded,
-    ProducerIdGiven,
+    AddOffsetsResult,
+    AddPartitionsResult,
+    EndTxnResult,
+    InitProducerIdResult,
     TransactionDescription,
-    TransactionEnded,
 )
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
@@ -31,23 +31,23 @@ class TransactionStory(Story):
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
-        self.given: list[ProducerIdGiven] = []
+        self.given: list[InitProducerIdResult] = []
         self.writes: list[ProduceResult] = []
-        self.added: list[PartitionsAdded] = []
-        self.groups_added: list[OffsetsAdded] = []
+        self.added: list[AddPartitionsResult] = []
+        self.groups_added: list[AddOffsetsResult] = []
         self.offsets: list[OffsetCommitResult] = []
-        self.ends: list[TransactionEnded] = []
+        self.ends: list[EndTxnResult] = []
         self.described: list[TransactionDescription] = []
         self.judged_turns: list[Any] = []
         """The turns judged so far, from which `conformance.judging.producers.answers` goes on."""
 
     _TAKES: ClassVar[dict[type[Any], Callable[[TransactionStory, Any], None]]] = {
-        ProducerIdGiven: lambda story, fact: story.given.append(fact),
+        InitProducerIdResult: lambda story, fact: story.given.append(fact),
         ProduceResult: lambda story, fact: story.writes.append(fact),
-        PartitionsAdded: lambda story, fact: story.added.append(fact),
-        OffsetsAdded: lambda story, fact: story.groups_added.append(fact),
+        AddPartitionsResult: lambda story, fact: story.added.append(fact),
+        AddOffsetsResult: lambda story, fact: story.groups_added.append(fact),
         OffsetCommitResult: lambda story, fact: story.offsets.append(fact),
-        TransactionEnded: lambda story, fact: story.ends.append(fact),
+        EndTxnResult: lambda story, fact: story.ends.append(fact),
         TransactionDescription: lambda story, fact: story.described.append(fact),
     }
 
@@ -67,7 +67,7 @@ class TransactionStory(Story):
         return {one.group for one in self.groups_added} | {one.group for one in self.offsets}
 
     @property
-    def answers(self) -> list[ProducerIdGiven]:
+    def answers(self) -> list[InitProducerIdResult]:
         """The answers of InitProducerId that gave a producer id and epoch."""
         return [one for one in self.given if one.error == NONE]
 
@@ -76,7 +76,7 @@ class TransactionStory(Story):
         """The producer ids returned by InitProducerId, or by EndTxn to replace an id whose epochs were exhausted (KIP-890)."""
         return {one.producer_id for one in self.answers} | {one.next_id for one in self.ends if one.next_id >= 0}
 
-    def fences(self, producer_id: int, epoch: int, event: int) -> ProducerIdGiven | None:
+    def fences(self, producer_id: int, epoch: int, event: int) -> InitProducerIdResult | None:
         """Return the first InitProducerId answer before an event with a newer epoch or another, later producer id; None without
         one."""
         known: set[int] = set()
@@ -107,11 +107,11 @@ class ProducerStory(Story):
 
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
-        self.given: list[ProducerIdGiven | TransactionEnded] = []
+        self.given: list[InitProducerIdResult | EndTxnResult] = []
 
     def add_fact(self, fact: Any) -> None:
         """Add an answer that gave the id. Other facts of a producer are in the stories of its partitions and transactional id."""
-        if isinstance(fact, ProducerIdGiven) and fact.error == NONE and str(fact.producer_id) == self.name:
+        if isinstance(fact, InitProducerIdResult) and fact.error == NONE and str(fact.producer_id) == self.name:
             self.given.append(fact)
-        elif isinstance(fact, TransactionEnded) and fact.error == NONE and self.name == str(fact.next_id):
+        elif isinstance(fact, EndTxnResult) and fact.error == NONE and self.name == str(fact.next_id):
             self.given += [fact] if fact.next_id != fact.producer_id else []

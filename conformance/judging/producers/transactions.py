@@ -7,7 +7,7 @@ from typing import NamedTuple
 from conformance.judging.facts.exchange import NONE, by_asked
 from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import TransactionEnded
+from conformance.judging.facts.transactions import EndTxnResult
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.logs import batch_identity
 from conformance.judging.producers.story import ProducerStory, TransactionStory
@@ -39,9 +39,9 @@ class Transaction:
         self.writes: list[ProducerWrite] = []
         """The first request of each batch."""
         self.offsets: list[OffsetCommitResult] = []
-        self.attempts: list[TransactionEnded] = []
+        self.attempts: list[EndTxnResult] = []
         """EndTxn requests whose outcome is unknown, or that were refused."""
-        self.ended: TransactionEnded | None = None
+        self.ended: EndTxnResult | None = None
 
     def add_request(self, request: ProducerWrite | OffsetCommitResult) -> None:
         if isinstance(request, ProducerWrite):
@@ -62,14 +62,14 @@ class Transaction:
         return min([asked for asked in adds if asked > ended], default=self.first_asked)
 
     @property
-    def ends(self) -> list[TransactionEnded]:
+    def end_requests(self) -> list[EndTxnResult]:
         """All EndTxn requests that may have decided it, in order."""
         return sorted([*self.attempts, *([self.ended] if self.ended else [])], key=by_asked)
 
     @property
     def last_asked(self) -> int:
         """The event of the last request that may have decided it, or else of the last write."""
-        return max(one.asked for one in [*self.ends, *(write.result for write in self.writes), *self.offsets])
+        return max(one.asked for one in [*self.end_requests, *(write.result for write in self.writes), *self.offsets])
 
     def __str__(self) -> str:
         return f"the transaction of {self.story.name} at epoch {self.epoch} of producer {self.producer_id}"
@@ -106,7 +106,7 @@ class Producers:
         for one in sorted(self._requests(story), key=_event_of_request):
             fact = one.result if isinstance(one, ProducerWrite) else one
             at = (fact.producer_id, fact.producer_epoch)
-            if isinstance(one, TransactionEnded):
+            if isinstance(one, EndTxnResult):
                 if (ended := current.get(at)) is not None and _ends(ended, one):
                     del current[at]
                 continue
@@ -118,7 +118,7 @@ class Producers:
                 yield current[at]
             current[at].add_request(one)
 
-    def _requests(self, story: TransactionStory) -> Iterator[ProducerWrite | OffsetCommitResult | TransactionEnded]:
+    def _requests(self, story: TransactionStory) -> Iterator[ProducerWrite | OffsetCommitResult | EndTxnResult]:
         for partition in self.partitions:
             yield from (
                 ProducerWrite(partition, one) for one in partition.produced if one.transactional_id == story.name
@@ -127,11 +127,11 @@ class Producers:
         yield from story.ends
 
 
-def _event_of_request(one: ProducerWrite | OffsetCommitResult | TransactionEnded) -> int:
+def _event_of_request(one: ProducerWrite | OffsetCommitResult | EndTxnResult) -> int:
     return (one.result if isinstance(one, ProducerWrite) else one).asked
 
 
-def _ends(transaction: Transaction, end: TransactionEnded) -> bool:
+def _ends(transaction: Transaction, end: EndTxnResult) -> bool:
     """Note an EndTxn; True if it ended the transaction."""
     if end.error != NONE:
         transaction.attempts.append(end)

@@ -40,7 +40,7 @@ written, or while another request is in flight."""
 UNTOUCHED = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.OPERATION_NOT_ATTEMPTED)
 )
-"""The errors in PASSING after which nothing was changed. After any other the change may be in a log and show later."""
+"""The transient errors after which nothing has changed. After any other the change may be in a log, and show later."""
 TRANSIENT_TIMEOUT = 30.0
 """Seconds after which such an error must be gone if nothing disturbs the broker any more: the general bound."""
 

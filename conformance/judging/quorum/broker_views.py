@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import by_asked, by_event
-from conformance.judging.facts.topics import TOPIC, ResourceChange, TopicSeen
+from conformance.judging.facts.topics import TOPIC, ResourceChange, TopicDescription
 from conformance.judging.judge import Claim, Finding, joint_judge
 from conformance.judging.quorum.lost_contact import last_named
 from conformance.judging.quorum.story import QuorumStory, excuses
@@ -34,8 +34,8 @@ def brokers_show_metadata_in_committed_order(together: Together) -> Iterator[Cla
 
 def _no_step_back(topic: ResourceStory, quorum: QuorumStory) -> Iterator[Finding]:
     """Yield a finding for each process of a broker that showed a topic twice or more."""
-    by_process: dict[Process, list[TopicSeen]] = defaultdict(list)
-    for one in sorted(quorum.words_of_all(topic.seen), key=by_asked):
+    by_process: dict[Process, list[TopicDescription]] = defaultdict(list)
+    for one in sorted(quorum.comparable_facts(topic.seen), key=by_asked):
         by_process[one.node, one.incarnation].append(one)
     for seen in by_process.values():
         before = _before_a_step_back(topic, seen)
@@ -46,14 +46,16 @@ def _no_step_back(topic: ResourceStory, quorum: QuorumStory) -> Iterator[Finding
             yield Finding(before is None, CASE, by, detail, "step-back")
 
 
-def _in_words(seen: TopicSeen) -> str:
+def _in_words(seen: TopicDescription) -> str:
     return f"{seen.node} showed {'the topic' if seen.exists else 'no topic'} of that name"
 
 
-def _before_a_step_back(topic: ResourceStory, seen: Sequence[TopicSeen]) -> tuple[TopicSeen, TopicSeen] | None:
+def _before_a_step_back(
+    topic: ResourceStory, seen: Sequence[TopicDescription]
+) -> tuple[TopicDescription, TopicDescription] | None:
     """Return the first two answers of a process between which a topic was lost without a deletion, or came back; else None."""
-    shown: TopicSeen | None = None
-    gone: dict[object, TopicSeen] = {}
+    shown: TopicDescription | None = None
+    gone: dict[object, TopicDescription] = {}
     for one in seen:
         if one.exists and one.topic_id is not None and one.topic_id in gone:
             return gone[one.topic_id], one
@@ -73,11 +75,11 @@ class TopicCreation(NamedTuple):
 
 
 def _in_order_of_creation(topics: Sequence[ResourceStory], quorum: QuorumStory) -> Iterator[Finding]:
-    """Yield a finding for each answer that shows one topic, and not another that was acknowledged before that was asked for."""
-    answers: dict[int, list[tuple[TopicCreation, TopicSeen]]] = defaultdict(list)
+    """Yield a finding for each answer that shows a topic; it must show every topic acknowledged before that one was requested."""
+    answers: dict[int, list[tuple[TopicCreation, TopicDescription]]] = defaultdict(list)
     for story in topics:
         if (created := _creation(story)) is not None:
-            for seen in quorum.words_of_all(story.seen):
+            for seen in quorum.comparable_facts(story.seen):
                 answers[seen.event].append((created, seen))
     for shown in answers.values():
         there = [created for created, one in shown if one.exists]
@@ -97,7 +99,7 @@ def _creation(story: ResourceStory) -> TopicCreation | None:
     return TopicCreation(story, made[0]) if len(made) == 1 and made[0].outcome == "done" else None
 
 
-def _must_be_there(created: TopicCreation, seen: TopicSeen) -> bool:
+def _must_be_there(created: TopicCreation, seen: TopicDescription) -> bool:
     """True if the topic's deletion had not been requested when the broker answered."""
     return not any(one.kind == "delete" and one.asked < seen.event for one in created.story.changes)
 

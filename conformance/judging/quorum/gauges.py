@@ -36,7 +36,7 @@ def brokers_metadata_never_goes_back(story: QuorumStory) -> Iterator[Claim]:
     known = [Offset(*exchange_of(one), one.high_watermark) for one in story.gauges if one.node in _brokers(story)]
     for case, offsets in (("applied", applied), ("high-watermark", known)):
         yield from excuses(story, offsets, case, alone=True)
-        yield from _never_back(story.own_words([one for one in offsets if one.number >= 0]), case)
+        yield from _never_back(story.judgeable_facts([one for one in offsets if one.number >= 0]), case)
 
 
 def _brokers(story: QuorumStory) -> frozenset[str]:
@@ -45,7 +45,7 @@ def _brokers(story: QuorumStory) -> frozenset[str]:
 
 
 def _never_back(offsets: Sequence[Offset], case: str) -> Iterator[Finding]:
-    """Yield a finding for each other offset of a process, held against the last one that was answered before it was asked for."""
+    """Yield a finding for each further offset of a process, compared with the last one that was answered before its request."""
     highest: dict[tuple[str, int], Offset] = {}
     shown: set[tuple[object, ...]] = set()
     for one, earlier in in_real_time(offsets):
@@ -67,7 +67,7 @@ def _never_back(offsets: Sequence[Offset], case: str) -> Iterator[Finding]:
 def replicas_high_watermark_is_bounded(story: QuorumStory) -> Iterator[Claim]:
     """No replica's high watermark is above the end of its own log, or the leader's high watermark, as read later."""
     yield from excuses(story, story.gauges, "bound")
-    gauges = story.words_of_all(story.gauges)
+    gauges = story.comparable_facts(story.gauges)
     for process in _processes(gauges):
         for before, one in pairwise(process):
             if before.event < one.asked and before.high_watermark >= 0:
@@ -79,7 +79,7 @@ def replicas_high_watermark_is_bounded(story: QuorumStory) -> Iterator[Claim]:
 
 
 class ReplicasWatermark(Exchange, frozen=True, gc=False):
-    """A follower's or observer's high watermark, with an epoch that it knew no earlier than that."""
+    """A follower's or observer's high watermark, with an epoch in which it was at that moment or later."""
 
     epoch: int
     offset: int
@@ -88,7 +88,8 @@ class ReplicasWatermark(Exchange, frozen=True, gc=False):
 def _below_the_leaders(story: QuorumStory, gauges: Sequence[RaftGauges]) -> Iterator[Finding]:
     """Yield a finding for each leader's high watermark that was asked for after a replica had shown its own.
 
-    An epoch and a high watermark of one read may be of two moments, so a replica's counts with the epoch of its next read.
+    The epoch and the high watermark in one read may be of two moments, so a replica's high watermark is taken with the epoch of
+    its next read.
     """
     replicas = [
         ReplicasWatermark(*exchange_of(one), later.epoch, one.high_watermark)
@@ -96,7 +97,7 @@ def _below_the_leaders(story: QuorumStory, gauges: Sequence[RaftGauges]) -> Iter
         for one, later in pairwise(process)
         if one.state != LEADER and one.high_watermark >= 0
     ]
-    leaders = story.words_of_all(story.derive(watermarks))
+    leaders = story.comparable_facts(story.derive(watermarks))
     highest: dict[int, ReplicasWatermark] = {}
     all_of_them: list[ReplicasWatermark | LeadersWatermark] = [*replicas, *leaders]
     for one, earlier in in_real_time(all_of_them):
@@ -119,7 +120,7 @@ def one_node_shows_leader_in_an_epoch(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.gauges, "one-leader")
     first: dict[int, RaftGauges] = {}
     shown: set[tuple[str, int, int]] = set()
-    for one in _steady(story.words_of_all(story.gauges)):
+    for one in _steady(story.comparable_facts(story.gauges)):
         other = first.setdefault(one.epoch, one)
         if (one.node, one.incarnation, one.epoch) not in shown:
             shown.add((one.node, one.incarnation, one.epoch))
@@ -129,7 +130,7 @@ def one_node_shows_leader_in_an_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _steady(gauges: Sequence[RaftGauges]) -> Iterator[RaftGauges]:
-    """Yield what nodes showed that led in the same epoch at the read before: the attributes of one read may be of two moments."""
+    """Yield the gauges of nodes that led in the same epoch at their previous read, since one read may mix two moments."""
     for process in _processes(gauges):
         for before, one in pairwise(process):
             if before.state == one.state == LEADER and before.epoch == one.epoch:
@@ -141,5 +142,5 @@ def epoch_in_metrics_never_falls(story: QuorumStory) -> Iterator[Claim]:
     """The epoch that a process shows is never lower than the one that it showed before."""
     case = "leader-and-epoch"
     yield from excuses(story, story.gauges, case, alone=True)
-    epochs = [Offset(*exchange_of(one), one.epoch) for one in story.own_words(story.gauges)]
+    epochs = [Offset(*exchange_of(one), one.epoch) for one in story.judgeable_facts(story.gauges)]
     yield from _never_back(epochs, case)

@@ -92,7 +92,7 @@ def watermarks(story: QuorumStory) -> list[LeadersWatermark]:
 def _pairs(story: QuorumStory) -> Iterator[tuple[LeadersWatermark, LeadersWatermark]]:
     """Yield each high watermark with the highest one that had been reported, in its epoch or an older one, before its request."""
     highest: dict[int, LeadersWatermark] = {}
-    for one, earlier in in_real_time(story.words_of_all(story.derive(watermarks))):
+    for one, earlier in in_real_time(story.comparable_facts(story.derive(watermarks))):
         for other in earlier:
             if other.offset >= getattr(highest.get(other.epoch), "offset", -1):
                 highest[other.epoch] = other

@@ -15,8 +15,8 @@ STORED = "quorum-state"
 def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     """All nodes that name a leader of an epoch name the same one. In a scripted quorum each node is judged alone."""
     yield from excuses(story, story.known, "answers", alone=story.is_scripted)
-    alone = by_node(story.own_words(story.known)).values()
-    for known in alone if story.is_scripted else [story.words_of_all(story.known)]:
+    alone = by_node(story.judgeable_facts(story.known)).values()
+    for known in alone if story.is_scripted else [story.comparable_facts(story.known)]:
         yield from judge_same_leader(known, "answers", "two-leaders")
 
 
@@ -46,7 +46,7 @@ def epochs_of_a_node_never_decrease(story: QuorumStory) -> Iterator[Claim]:
 
 def leaders_by_controller(story: QuorumStory) -> Iterator[list[KnownLeader]]:
     """Yield the leaders that each controller named."""
-    known = by_node(story.own_words(story.known))
+    known = by_node(story.judgeable_facts(story.known))
     yield from (facts for node, facts in known.items() if node in story.timeline.controller_names)
 
 

@@ -11,7 +11,7 @@ from conformance.judging.quorum.story import QuorumStory, excuses
 
 def _never_decrease(story: QuorumStory, case: str) -> Iterator[Claim]:
     yield from excuses(story, story.logs, case, alone=True)
-    for read in story.own_words(story.logs):
+    for read in story.judgeable_facts(story.logs):
         if len(read.held.batches) > 1:
             fall = first_decrease((one.base_offset, one.leader_epoch) for one in read.held.batches)
             shown = "{}: the batch at offset {} follows one of epoch {} and has epoch {}".format(
@@ -37,7 +37,7 @@ def epoch_files_agree_with_the_log(story: QuorumStory) -> Iterator[Claim]:
     """The leader epoch cache has the first offset of each epoch in the log, and no batch has a later epoch than quorum-state."""
     for case in ("epoch-checkpoint", "quorum-state"):
         yield from excuses(story, story.logs, case, alone=True)
-    for read in story.own_words(story.logs):
+    for read in story.judgeable_facts(story.logs):
         for finding in (_cache_agrees(read), _state_is_not_older(read)):
             if finding is not None:
                 yield finding if read.held.steady else Excuse(EPOCH_FILES_CHANGED, finding.case)

@@ -20,7 +20,7 @@ def leader_change_opens_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.logs, "first-batch", alone=True)
     voters = {story.timeline.ids[name] for name in story.timeline.controller_names}
     known = _leaders_named(story)
-    for read in story.own_words(story.logs):
+    for read in story.judgeable_facts(story.logs):
         changes = {one.offset: one for one in read.held.leader_changes}
         for batch in first_batches(read):
             wrong = _wrong_with(batch, changes.get(batch.base_offset), voters, exact=not story.is_scripted)
@@ -36,7 +36,7 @@ def leader_change_opens_each_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 def _leaders_named(story: QuorumStory) -> Mapping[int, KnownLeader]:
     """Return the first leader that was named for each epoch."""
-    return {one.epoch: one for one in reversed(story.words_of_all(story.known)) if one.leader >= 0}
+    return {one.epoch: one for one in reversed(story.comparable_facts(story.known)) if one.leader >= 0}
 
 
 def _wrong_with(batch: LoggedBatch, change: LeaderChange | None, voters: set[int], *, exact: bool) -> str:
@@ -53,7 +53,7 @@ def _wrong_with(batch: LoggedBatch, change: LeaderChange | None, voters: set[int
 
 def _granted_by_a_majority(story: QuorumStory, case: str) -> Iterator[Claim]:
     yield from excuses(story, story.logs, case, alone=True)
-    for read in story.own_words(story.logs):
+    for read in story.judgeable_facts(story.logs):
         for one in read.held.leader_changes:
             granting = {*one.granting}
             held = one.leader in granting and granting <= {*one.voters} and 2 * len(granting) > len(one.voters)
@@ -77,9 +77,9 @@ def leaders_were_granted_by_a_majority(story: QuorumStory) -> Iterator[Claim]:
 def granting_voters_voted_for_the_leader(story: QuorumStory) -> Iterator[Claim]:
     """No voter that a LeaderChange record counts voted for another candidate in that epoch, by its answers and its disk."""
     cast: dict[tuple[int, int], Ballot] = {}
-    for vote in story.own_words(story.derive(votes_given)):
+    for vote in story.judgeable_facts(story.derive(votes_given)):
         cast.setdefault((story.timeline.ids[vote.node], vote.epoch), vote)
-    for read in story.own_words(story.logs):
+    for read in story.judgeable_facts(story.logs):
         for one in read.held.leader_changes:
             for ballot in filter(None, (cast.get((voter, one.epoch)) for voter in one.granting)):
                 shown = f"{read.node}: leader {one.leader} of epoch {one.epoch} has the grant of {ballot.node}, and {ballot}"
@@ -106,7 +106,7 @@ def logs_name_one_leader_of_each_epoch(story: QuorumStory) -> Iterator[Claim]:
 def _without_brokers(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.logs, "log", alone=True)
     brokers = {story.timeline.ids[name] for name in story.timeline.broker_names - story.timeline.controller_names}
-    for read in story.own_words(story.logs) if brokers else ():
+    for read in story.judgeable_facts(story.logs) if brokers else ():
         changes = read.held.leader_changes
         wrong = next((one for one in changes if brokers & {one.leader, *one.voters, *one.granting}), None)
         shown = f"{read.node}: the LeaderChange record of epoch {wrong.epoch} names a broker" if wrong else ""

@@ -101,7 +101,7 @@ def committed_prefix_never_changes(story: QuorumStory) -> Iterator[Claim]:
 def _as_committed(story: QuorumStory) -> Iterator[tuple[HeldBatches, HeldBatches | None]]:
     """Yield a node's batches together with the committed part of them: below a high watermark that was known in that epoch."""
     logs = story.derive(MetadataLogs)
-    facts: list[MetadataLogOnDisk | MetadataFetch] = [*logs.reads, *story.words_of_all(story.fetched)]
+    facts: list[MetadataLogOnDisk | MetadataFetch] = [*logs.reads, *story.comparable_facts(story.fetched)]
     for fact in sorted(facts, key=by_event):
         if isinstance(fact, MetadataFetch):
             held = HeldBatches.from_answer(fact)

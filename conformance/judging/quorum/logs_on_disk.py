@@ -48,15 +48,15 @@ class MetadataLogs:
     """The comparable reads of a story, in order, and the high watermarks that leaders named."""
 
     def __init__(self, story: QuorumStory) -> None:
-        self.reads = story.words_of_all(story.logs)
+        self.reads = story.comparable_facts(story.logs)
         self.latest = {read.node: read for read in self.reads}
         described = [
             Watermark(one.said.leader_epoch, one.said.high_watermark, one.event)
-            for one in story.words_of_all(story.described)
+            for one in story.comparable_facts(story.described)
         ]
         fetched = [
             Watermark(one.known.leader_epoch, one.high_watermark, one.event)
-            for one in story.words_of_all(story.fetched)
+            for one in story.comparable_facts(story.fetched)
         ]
         self._watermarks = sorted([one for one in (*described, *fetched) if one.offset >= 0], key=by_event)
 
@@ -108,7 +108,7 @@ def first_batches(log: MetadataLogOnDisk) -> list[LoggedBatch]:
 def first_decrease(epochs: Iterable[tuple[int, int]]) -> tuple[int, int, int] | None:
     """Return the first offset whose epoch is lower than the one before, and both epochs; None if epochs never decrease.
 
-    >>> first_fall([(0, 1), (4, 3), (9, 2)]), first_fall([(0, 1), (4, 1)])
+    >>> first_decrease([(0, 1), (4, 3), (9, 2)]), first_decrease([(0, 1), (4, 1)])
     ((9, 3, 2), None)
     """
     before = -1

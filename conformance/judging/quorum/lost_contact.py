@@ -24,7 +24,7 @@ AT_WORK = 1.0
 
 
 def slack_of(timeline: Timeline) -> float:
-    """Return the seconds after which no write of before the loss of the majority is acknowledged any more."""
+    """Return the seconds after which no write from before the loss of the majority can still be acknowledged."""
     return sum(int(timeline.settings.get(name, DEFAULT_MS)) for name in TIMEOUTS) / 1000
 
 
@@ -56,7 +56,7 @@ def _acknowledged(quorum: QuorumStory, together: Together) -> Iterator[Finding]:
     """Yield a finding for each change that was requested and answered, or given up, while a majority was away."""
     slack = slack_of(quorum.timeline)
     changes = [one for story in together.stories_of(ResourceStory) for one in story.changes]
-    for change in sorted(quorum.words_of_all(changes), key=by_event):
+    for change in sorted(quorum.comparable_facts(changes), key=by_event):
         if away := majority_away(quorum, change.asked, change.event, slack):
             detail = (
                 f"{say(away)} had been away for {slack:g} s and more; {change.node}: {change} of the {change.resource}"
@@ -67,7 +67,7 @@ def _acknowledged(quorum: QuorumStory, together: Together) -> Iterator[Finding]:
 
 def _watermark_stays(quorum: QuorumStory) -> Iterator[Finding]:
     """Yield a finding for each two high watermarks that were reported one after the other while a majority was away."""
-    for before, after in pairwise(sorted(quorum.words_of_all(watermarks(quorum)), key=by_event)):
+    for before, after in pairwise(sorted(quorum.comparable_facts(watermarks(quorum)), key=by_event)):
         if before.event < after.asked and (away := majority_away(quorum, before.asked, after.event, AT_WORK)):
             detail = f"{say(away)} had been away for {AT_WORK:g} s and more; {before}, then {after}"
             by = (before.event, after.event, *last_named(quorum))
@@ -75,7 +75,7 @@ def _watermark_stays(quorum: QuorumStory) -> Iterator[Finding]:
 
 
 def last_named(quorum: QuorumStory) -> list[int]:
-    """Return the last answer about the quorum's leader, by which the change is known that followed from a fault."""
+    """Return the event of the last answer that names the quorum's leader, which may show a change caused by a fault."""
     return [one.event for one in quorum.known if one.source in ("vote", "describe")][-1:]
 
 
@@ -86,7 +86,7 @@ def last_named(quorum: QuorumStory) -> list[int]:
 def isolated_voter_keeps_its_epoch(story: QuorumStory) -> Iterator[Claim]:
     """The epoch that a voter stores stays while it is cut off from the others, and rises by one at most if it led."""
     yield from excuses(story, story.states, "follower", alone=True)
-    stored = by_node(one for one in story.own_words(story.known) if one.source == STORED)
+    stored = by_node(one for one in story.judgeable_facts(story.known) if one.source == STORED)
     for span in story.timeline.spans if not story.is_scripted else ():
         for node in story.timeline.controller_names & {*span.nodes} if span.effects.cut_off else ():
             while_cut_off = [one for one in stored.get(node, ()) if _lies_within(one, span)]
@@ -95,7 +95,7 @@ def isolated_voter_keeps_its_epoch(story: QuorumStory) -> Iterator[Claim]:
 
 
 def _lies_within(read: KnownLeader, span: FaultSpan) -> bool:
-    return span.witnessed < read.asked and read.event < min(span.taken_back, span.ended)
+    return span.witnessed < read.asked and read.event < min(span.undone, span.ended)
 
 
 def _epoch_stays(first: KnownLeader, last: KnownLeader, id: int) -> Finding:

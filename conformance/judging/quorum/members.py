@@ -18,7 +18,7 @@ def _observers(story: QuorumStory) -> frozenset[int]:
 def _no_observer_votes(story: QuorumStory, case: str) -> Iterator[Finding]:
     """Yield a finding for each description with different voters."""
     shown: set[tuple[object, ...]] = set()
-    for one in story.words_of_all(story.described) if _observers(story) else ():
+    for one in story.comparable_facts(story.described) if _observers(story) else ():
         voters = _voters(one.said)
         if (one.node, one.incarnation, one.said.leader_epoch, voters) not in shown:
             shown.add((one.node, one.incarnation, one.said.leader_epoch, voters))
@@ -33,7 +33,7 @@ def _voters(said: QuorumAnswer) -> frozenset[int]:
 def _no_vote_for_observers(story: QuorumStory, case: str) -> Iterator[Finding]:
     """Yield a finding for each vote in a quorum-state."""
     shown: set[tuple[object, ...]] = set()
-    for one in story.own_words(story.states) if _observers(story) else ():
+    for one in story.judgeable_facts(story.states) if _observers(story) else ():
         what = (one.node, one.incarnation, one.epoch, one.voted)
         if one.voted >= 0 and what not in shown:
             shown.add(what)
@@ -48,7 +48,7 @@ def brokers_only_observe(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, [*story.states, *story.peer_requests], "vote", alone=True)
     yield from _no_observer_votes(story, "describe-quorum")
     yield from _no_vote_for_observers(story, "vote")
-    for one in story.own_words(story.peer_requests) if _observers(story) else ():
+    for one in story.judgeable_facts(story.peer_requests) if _observers(story) else ():
         if one.candidate >= 0:
             wrong = f"{one.candidate}, which is a broker only, asked for a vote"
             yield Finding(one.candidate not in _observers(story), "vote", (one.event,), wrong, "observer-votes")
@@ -73,7 +73,7 @@ def leader_describes_itself_among_the_voters(story: QuorumStory) -> Iterator[Cla
     case = "every-description"
     yield from excuses(story, story.described, case)
     shown: set[tuple[object, ...]] = set()
-    for one in story.words_of_all(story.described):
+    for one in story.comparable_facts(story.described):
         ends = tuple((voter.replica_id, voter.log_end_offset) for voter in one.said.current_voters)
         what = (one.node, one.incarnation, one.said.leader_id, one.said.leader_epoch, one.said.high_watermark, ends)
         if what not in shown:
@@ -83,7 +83,7 @@ def leader_describes_itself_among_the_voters(story: QuorumStory) -> Iterator[Cla
 
 
 def _incomplete(one: QuorumDescription, story: QuorumStory) -> str:
-    """Return a description of the error in a description of the quorum; empty without one."""
+    """Return the error in a description of the quorum, as text; empty without one."""
     said, timeline = one.said, story.timeline
     ends = {voter.replica_id: voter.log_end_offset for voter in said.current_voters}
     controllers = {timeline.ids[name] for name in timeline.controller_names}

@@ -22,11 +22,11 @@ def epoch_starts(story: QuorumStory) -> dict[int, tuple[int, int]]:
     The first line of the file counts only at offset 0. Otherwise the log may begin inside the epoch, after a snapshot.
     """
     found: dict[int, tuple[int, int]] = {}
-    for stored in story.words_of_all(story.stored_epochs):
+    for stored in story.comparable_facts(story.stored_epochs):
         for n, (epoch, start) in enumerate(stored.starts):
             if n > 0 or start == 0:
                 found.setdefault(epoch, (start, stored.event))
-    for fetched in story.words_of_all(story.fetched):
+    for fetched in story.comparable_facts(story.fetched):
         for before, batch in pairwise(fetched.batches):
             if before.epoch < batch.epoch:
                 found.setdefault(batch.epoch, (batch.first, fetched.event))
@@ -36,7 +36,7 @@ def epoch_starts(story: QuorumStory) -> dict[int, tuple[int, int]]:
 def _above_the_epochs_start(story: QuorumStory, case: str) -> Iterator[Finding]:
     starts = story.derive(epoch_starts)
     shown: set[tuple[object, ...]] = set()
-    for one in story.words_of_all(story.derive(watermarks)):
+    for one in story.comparable_facts(story.derive(watermarks)):
         what = (one.node, one.incarnation, one.case, one.epoch, one.offset)
         if one.epoch in starts and what not in shown:
             shown.add(what)
@@ -68,7 +68,7 @@ def high_watermark_is_known_after_the_epochs_start(story: QuorumStory) -> Iterat
 def _in_order(story: QuorumStory, case: str) -> Iterator[Finding]:
     """Yield a finding for the batches in each answer: their epochs never decrease, and none is later than the leader's."""
     shown: set[tuple[object, ...]] = set()
-    for one in story.words_of_all(story.fetched):
+    for one in story.comparable_facts(story.fetched):
         what = (one.node, one.known.leader_epoch, one.batches)
         if one.batches and what not in shown:
             shown.add(what)
@@ -91,7 +91,7 @@ def committed_epochs_stay_in_order(story: QuorumStory) -> Iterator[Claim]:
         yield from excuses(story, story.fetched, case)
     yield from _in_order(story, "order")
     committed: dict[MetadataBatch, int] = {}
-    for one, earlier in in_real_time(story.words_of_all(story.fetched)):
+    for one, earlier in in_real_time(story.comparable_facts(story.fetched)):
         for other in earlier:
             committed |= {batch: other.event for batch in _committed(other) if batch not in committed}
         found = [_behind_older(one, batch, committed) for batch in _committed(one)] if committed else []
@@ -121,8 +121,8 @@ def divergence_is_as_the_log_has_it(story: QuorumStory) -> Iterator[Claim]:
     records."""
     case = "every-fetch"
     yield from excuses(story, story.fetched, case, alone=True)
-    files = story.own_words(story.stored_epochs)
-    for one in story.own_words(story.fetched):
+    files = story.judgeable_facts(story.stored_epochs)
+    for one in story.judgeable_facts(story.fetched):
         file = next((stored for stored in files if _is_leaders(stored, one)), None)
         allowed = _allowed(one, file.starts) if file is not None else ()
         if allowed or one.diverging is not None:

@@ -100,13 +100,13 @@ class QuorumStory(Story):
         ids |= {voter.replica_id for one in self.described for voter in one.said.current_voters}
         return min((one.asked for one in self.forged if one.sender in ids), default=NEVER)
 
-    def own_words(self, facts: Sequence[E]) -> list[E]:
-        """Return the facts by which one node can be judged alone: those before a controller lost its disk."""
+    def judgeable_facts(self, facts: Sequence[E]) -> list[E]:
+        """Return the facts by which a single node can be judged: those before a controller lost its disk."""
         return [one for one in facts if one.event < self.disk_lost_at] if self.has_several_voters else []
 
-    def words_of_all(self, facts: Sequence[E]) -> list[E]:
+    def comparable_facts(self, facts: Sequence[E]) -> list[E]:
         """Return the facts by which nodes can be compared: those before a forged request, if the kit plays no voter."""
-        return [] if self.is_scripted else [one for one in self.own_words(facts) if one.event < self.forged_at]
+        return [] if self.is_scripted else [one for one in self.judgeable_facts(facts) if one.event < self.forged_at]
 
     def left_out_of(self, facts: Sequence[Exchange], *, alone: bool = False) -> Iterator[Evidence]:
         """Yield once each reason why facts cannot be compared or, if `alone`, why one node cannot be judged alone."""

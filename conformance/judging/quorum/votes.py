@@ -44,7 +44,7 @@ def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
     """No node votes for two candidates in an epoch, or names two leaders of it."""
     yield from excuses(story, story.derive(votes_given), "vote", alone=True)
     yield from excuses(story, story.known, "leader", alone=True)
-    for cast in by_node(story.own_words(story.derive(votes_given))).values():
+    for cast in by_node(story.judgeable_facts(story.derive(votes_given))).values():
         yield from _same_vote(cast, "vote")
     for known in leaders_by_controller(story):
         yield from judge_same_leader(known, "leader", "two-leaders")
@@ -55,7 +55,7 @@ def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
     """No quorum-state has another leader or vote for an epoch than it had before."""
     case = "leader-and-vote"
     yield from excuses(story, story.states, case, alone=True)
-    stored = [one for one in story.own_words(story.derive(votes_given)) if one.source == STORED]
+    stored = [one for one in story.judgeable_facts(story.derive(votes_given)) if one.source == STORED]
     for cast in by_node(stored).values():
         yield from _same_vote(cast, case)
     for known in leaders_by_controller(story):
@@ -67,7 +67,7 @@ def votes_are_kept(story: QuorumStory) -> Iterator[Claim]:
     """A node that granted its vote in an epoch refuses other candidates, and grants the vote again to the same one."""
     case = "every-vote"
     yield from excuses(story, story.votes, case, alone=True)
-    for votes in by_node(story.own_words([one for one in story.votes if not one.pre_vote])).values():
+    for votes in by_node(story.judgeable_facts([one for one in story.votes if not one.pre_vote])).values():
         granted: dict[int, VoteResult] = {}
         for one, earlier in in_real_time(votes):
             for other in earlier:

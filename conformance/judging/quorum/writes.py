@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple, Self
 
 from conformance.judging.facts.exchange import by_event
-from conformance.judging.facts.topics import TOPIC, ResourceChange, TopicSeen
+from conformance.judging.facts.topics import TOPIC, ResourceChange, TopicDescription
 from conformance.judging.judge import Claim, Finding, joint_judge
 from conformance.judging.quorum.lost_contact import last_named
 from conformance.judging.quorum.story import QuorumStory, excuses
@@ -26,12 +26,12 @@ class WrittenTopic(NamedTuple):
 
     quorum: QuorumStory
     changes: Sequence[ResourceChange]
-    last: Sequence[TopicSeen]
+    last: Sequence[TopicDescription]
 
     @classmethod
     def from_story(cls, quorum: QuorumStory, story: ResourceStory) -> Self:
         changes = [one for one in story.changes if one.replaces and one.outcome != "refused"]
-        at_rest = {one.node: one for one in quorum.words_of_all(story.seen) if 0 <= story.timeline.rest < one.asked}
+        at_rest = {one.node: one for one in quorum.comparable_facts(story.seen) if 0 <= story.timeline.rest < one.asked}
         return cls(quorum, changes, [at_rest[node] for node in sorted(at_rest)])
 
     @property
@@ -91,7 +91,7 @@ def _as_acknowledged(topic: WrittenTopic, case: str) -> Iterator[Finding]:
 
 @joint_judge("KIP595-INV-10", *STORIES)
 def acknowledged_metadata_is_kept(together: Together) -> Iterator[Claim]:
-    """At rest all brokers show each topic as it was acknowledged last, and one whose fate is unknown alike."""
+    """At rest all brokers show each topic as it was acknowledged last, or, if an outcome is unknown, all in the same state."""
     yield from _left_out(together, "acked", "unacked")
     for topic in written_topics(together):
         yield from _as_acknowledged(topic, "acked")

@@ -11,11 +11,11 @@ from conformance.judging.facts.topics import (
     BROKER,
     GROUP,
     TOPIC,
-    Described,
+    ConfigDescription,
     Resource,
     ResourceChange,
+    TopicDescription,
     TopicProduce,
-    TopicSeen,
 )
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.reading import Reading
@@ -24,7 +24,7 @@ from history.events import History
 from protocol.codes import Error
 from protocol.words import say, say_error
 
-T = TypeVar("T", TopicSeen, Described)
+T = TypeVar("T", TopicDescription, ConfigDescription)
 
 MESSAGE_TOO_LARGE = 10
 LIMIT = "max.message.bytes"
@@ -76,7 +76,7 @@ def excuse(change: ResourceChange, case: str) -> Excuse:
 
 
 def _topic_untouched(
-    refused: ResourceChange, seen: TopicSeen, accounted: bool, possible: list[ResourceChange]
+    refused: ResourceChange, seen: TopicDescription, accounted: bool, possible: list[ResourceChange]
 ) -> Finding | None:
     case = "topic" if refused.kind == "create" else "partitions"
     by = (refused.event, seen.event)
@@ -95,7 +95,7 @@ def _topic_untouched(
 
 
 def _value_untouched(
-    refused: ResourceChange, described: Described, key: str, told: str | None, possible: list[ResourceChange]
+    refused: ResourceChange, described: ConfigDescription, key: str, told: str | None, possible: list[ResourceChange]
 ) -> Finding | None:
     value = refused.configs[key]
     others = {change.configs[key] for change in possible if key in change.configs}
@@ -164,7 +164,7 @@ def _was_set(story: ResourceStory, key: str, deletion: ResourceChange) -> bool:
     return any(change.configs.get(key) is not None for change in earlier)
 
 
-def _is_own_description(described: Described) -> bool:
+def _is_own_description(described: ConfigDescription) -> bool:
     """True if the description counts. Only a broker itself describes its own configuration; others answer with an error."""
     one_broker = described.resource.type == BROKER and described.resource.name
     return not one_broker or described.error == NONE
@@ -185,7 +185,7 @@ def acknowledged_values(history: History) -> dict[Resource, dict[str, str | None
     }
 
 
-def _as_acknowledged(described: Described, key: str, change: ResourceChange) -> Finding:
+def _as_acknowledged(described: ConfigDescription, key: str, change: ResourceChange) -> Finding:
     wanted, own = change.configs.get(key), described.own_value(key)
     unset = "created-again" if change.kind == "create" else "deleted"
     case = unset if wanted is None else _case(described.resource)
@@ -201,7 +201,7 @@ def _case(resource: Resource) -> str:
     return {TOPIC: "topic", GROUP: "group"}[resource.type]
 
 
-def _may_be_described(described: Described, key: str, rival: ResourceChange) -> bool:
+def _may_be_described(described: ConfigDescription, key: str, rival: ResourceChange) -> bool:
     """True if the answer is right provided that the rival change took effect last."""
     if rival.kind == "delete":
         return described.error == Error.UNKNOWN_TOPIC_OR_PARTITION

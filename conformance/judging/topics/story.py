@@ -9,10 +9,10 @@ import msgspec
 
 from conformance.judging.excuses import SENT_TWICE
 from conformance.judging.facts.topics import (
-    Described,
+    ConfigDescription,
     ResourceChange,
+    TopicDescription,
     TopicProduce,
-    TopicSeen,
 )
 from conformance.judging.story import Story
 from conformance.judging.timeline import Timeline
@@ -28,17 +28,17 @@ class ResourceStory(Story):
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
         self.changes: list[ResourceChange] = []
-        self.seen: list[TopicSeen] = []
-        self.described: list[Described] = []
+        self.seen: list[TopicDescription] = []
+        self.described: list[ConfigDescription] = []
         self.appended: list[TopicProduce] = []
 
-    def add_fact(self, fact: ResourceChange | TopicSeen | Described | TopicProduce) -> None:
+    def add_fact(self, fact: ResourceChange | TopicDescription | ConfigDescription | TopicProduce) -> None:
         match fact:
             case ResourceChange():
                 self.changes.append(self._with_outcome(fact))
-            case TopicSeen():
+            case TopicDescription():
                 self.seen.append(fact)
-            case Described():
+            case ConfigDescription():
                 self.described.append(fact)
             case TopicProduce():
                 self.appended.append(fact)
@@ -110,7 +110,7 @@ class ResourceStory(Story):
         before = [change for change in self.possible_changes(asked) if change.outcome == "open"]
         return [change for change in before if change.replaces or key in change.configs]
 
-    def last_described(self, change: ResourceChange, answer: Described, key: str) -> str | None:
+    def last_described(self, change: ResourceChange, answer: ConfigDescription, key: str) -> str | None:
         """Return the value of a key as the process that answers described it last before a change.
 
         It is None if there is no such description, or if another change may have taken effect since.
@@ -127,7 +127,7 @@ class ResourceStory(Story):
 
     # --- topics of one name
 
-    def visible_changes(self, answer: TopicSeen | Described) -> list[ResourceChange]:
+    def visible_changes(self, answer: TopicDescription | ConfigDescription) -> list[ResourceChange]:
         """Return the changes that a broker's answer may show. Changes that ended before the creation of the topic that the broker
         knew do not count.
 
@@ -141,14 +141,14 @@ class ResourceStory(Story):
             or ((known is None or change.event >= known.asked) and not _is_about_another_topic(change, answer))
         ]
 
-    def _known_creation(self, answer: TopicSeen | Described) -> ResourceChange | None:
+    def _known_creation(self, answer: TopicDescription | ConfigDescription) -> ResourceChange | None:
         """Return the creation of the latest topic of that name whose id the broker had answered with; None without one."""
         before = (one for one in self.seen if one is answer or one.event < answer.asked)
         ids = {one.topic_id for one in before if _same_process(one, answer)}
         created = (change for change in reversed(self.changes) if change.kind == "create")
         return next((change for change in created if change.topic_id in ids - {None}), None)
 
-    def is_accounted_for(self, seen: TopicSeen, refused: ResourceChange) -> bool:
+    def is_accounted_for(self, seen: TopicDescription, refused: ResourceChange) -> bool:
         """True if the answer shows the topic of an acknowledged creation, or one that existed before the refused request.
 
         A creation in a version whose answer has no topic id accounts for any topic.
@@ -163,10 +163,10 @@ class ResourceStory(Story):
         return 0 <= max(self.timeline.rest, self.timeline.disagreed) < asked
 
 
-def _same_process(one: TopicSeen | Described, other: TopicSeen | Described) -> bool:
+def _same_process(one: TopicDescription | ConfigDescription, other: TopicDescription | ConfigDescription) -> bool:
     return (one.node, one.incarnation) == (other.node, other.incarnation)
 
 
-def _is_about_another_topic(change: ResourceChange, answer: TopicSeen | Described) -> bool:
-    topic_id = answer.topic_id if isinstance(answer, TopicSeen) else None
+def _is_about_another_topic(change: ResourceChange, answer: TopicDescription | ConfigDescription) -> bool:
+    topic_id = answer.topic_id if isinstance(answer, TopicDescription) else None
     return bool(change.topic_id and topic_id and change.topic_id != topic_id)

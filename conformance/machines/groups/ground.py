@@ -75,7 +75,7 @@ class Ground:
     def await_coordinators(self) -> bool:
         """True once each group has a coordinator that has loaded it; False if one has none in time."""
         return (
-            self.bench.wait.comes_true(
+            self.bench.wait.becomes_true(
                 lambda: all(self._is_loaded(on) for on in do.GROUPS), "a coordinator of each group", COORDINATOR_TIMEOUT
             ).outcome
             is True

@@ -55,7 +55,7 @@ class Transactions:
         """Begin a last instance of each used transactional id: the coordinator grants a producer id only once the
         previous transaction's markers are written."""
         what = "a last instance of each transactional id"
-        self._bench.wait.comes_true(self._all_begin, what, LOAD_TIMEOUT + ONE_MORE)
+        self._bench.wait.becomes_true(self._all_begin, what, LOAD_TIMEOUT + ONE_MORE)
 
     def _all_begin(self) -> bool:
         known = [one for one in self._clients if one.producer.epoch >= 0]
@@ -73,7 +73,7 @@ class Transactions:
 
     def await_ends(self) -> None:
         """Wait until coordinators describe no transaction as open."""
-        self._bench.wait.comes_true(self._all_ended, "no transaction is open", MARKER_TIMEOUT)
+        self._bench.wait.becomes_true(self._all_ended, "no transaction is open", MARKER_TIMEOUT)
 
     def _all_ended(self) -> bool:
         return all(self._has_ended(one) for one in self._clients)

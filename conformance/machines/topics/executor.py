@@ -179,7 +179,7 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
                 )
             return False
 
-        return self.bench.wait.comes_true(is_described, what, DESCRIBED_WITHIN).outcome is True
+        return self.bench.wait.becomes_true(is_described, what, DESCRIBED_WITHIN).outcome is True
 
     def _delete_broker_configs(self) -> None:
         """Delete what an earlier example that ended early may have left in the brokers' configuration."""

@@ -269,7 +269,7 @@ class Group:
 
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> Settled:
         """Return whether the member, which heartbeats, is assigned all of these partitions in time."""
-        return self.bench.wait.comes_true(
+        return self.bench.wait.becomes_true(
             lambda: bool(member.keep_up()) and member.partitions >= partitions,
             f"{member.id} being given {sorted(partitions)}",
             ASSIGNMENT_TIMEOUT,

@@ -27,7 +27,7 @@ def at_rest(*partitions: Partition) -> bool:
     bench = partitions[0].bench
     bench.tape.premise(HEALED, not bench.remaining_damage())
     met = (
-        bench.wait.comes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGENCE_TIMEOUT).outcome
+        bench.wait.becomes_true(lambda: _brokers_agree(partitions), "all replicas agree", CONVERGENCE_TIMEOUT).outcome
         is True
     )
     bench.tape.premise(AT_REST, met)

@@ -86,7 +86,7 @@ class Reader:
         """Poll up to the offset; return whether that was reached in time. Unlike `read_to`, it leaves the judgement of a
         failure, which may be a broker's, to the check."""
         what = f"{self.name} at {offset}"
-        return self.partition.bench.wait.comes_true(
+        return self.partition.bench.wait.becomes_true(
             lambda: self.poll() and self.position.offset >= offset, what, within
         )
 

@@ -65,7 +65,7 @@ def two_disks(bench: Bench) -> TwoLogDirsData:
     bench.eventually(disks.failed_directory, f"{broker} without its log directory {LOST}")
     # From 3.7 (KIP-858) the broker reports the failure, and the controller elects new leaders, here none; the broker
     # then has to apply that.
-    bench.wait.comes_true(
+    bench.wait.becomes_true(
         disks.leaderless, f"nobody leads what {broker} had in {LOST}", within=CONTROLLER_REACTION_TIMEOUT
     )
     return data

@@ -247,7 +247,7 @@ class ThreeBrokers:
         """Wait for the transaction's marker on the partition. Returns whether it came in time with nothing left open,
         and the last outcome seen.
         """
-        met = self.bench.wait.comes_true(
+        met = self.bench.wait.becomes_true(
             lambda: self.outcome(partition, producer).is_complete(wanted),
             f"{wanted.name} on {partition}",
             MARKER_TIMEOUT,

@@ -132,7 +132,7 @@ class DisturbedQuorum:
             if begun >= over:
                 break
             yield number
-            self.bench.wait.comes_true(partial(self._is_past, begun + ROUND), "the end of a round", 2 * ROUND)
+            self.bench.wait.becomes_true(partial(self._is_past, begun + ROUND), "the end of a round", 2 * ROUND)
 
     def _is_past(self, moment: float) -> bool:
         return self.seconds() >= moment
@@ -175,7 +175,7 @@ def settles(disturbed: DisturbedQuorum) -> Claims:
         led.extend([found] if found else [])
         return bool(led)
 
-    agreed = wait.comes_true(agree, "all controllers naming one leader", SETTLES_WITHIN)
+    agreed = wait.becomes_true(agree, "all controllers naming one leader", SETTLES_WITHIN)
     known = disturbed.known_by(disturbed.controllers)
     yield held_if(agreed, row="KIP595-LIVE-03", case="agreement", detail=f"they named {say(known)}")
     yield premise(agreed, "all controllers naming one leader")
@@ -190,7 +190,7 @@ def settles(disturbed: DisturbedQuorum) -> Claims:
 def all_run(disturbed: DisturbedQuorum) -> PremiseClaim:
     """Return the premise that all controllers run again: one that ended by itself is no matter of the quorum."""
     controllers = disturbed.controllers
-    run = disturbed.bench.wait.comes_true(
+    run = disturbed.bench.wait.becomes_true(
         lambda: len(disturbed.known_by(controllers)) == len(controllers), "all controllers answering", START_TIMEOUT
     )
     return premise(run, "all controllers running", promised=("GEN-10", "start"))
@@ -204,7 +204,7 @@ def accepts_a_write(disturbed: DisturbedQuorum, row: str, case: str) -> Claims:
         writes.append(disturbed.writer.create(disturbed.brokers[len(writes) % len(disturbed.brokers)]))
         return writes[-1].outcome == "acknowledged"
 
-    in_time = disturbed.bench.wait.comes_true(is_acknowledged, "an acknowledged write", SETTLES_WITHIN)
+    in_time = disturbed.bench.wait.becomes_true(is_acknowledged, "an acknowledged write", SETTLES_WITHIN)
     shown = writes[-1].answer
     detail = f"the last of {len(writes)} writes was {writes[-1].outcome}"
     yield held_if(in_time, *([shown] if shown else []), row=row, case=case, detail=detail)
@@ -224,7 +224,7 @@ def controllers_catch_up(disturbed: DisturbedQuorum) -> Claims:
         return min(ends.values()) >= reached
 
     what = "all controllers at the leader's log end"
-    in_time = disturbed.bench.wait.comes_true(caught_up, what, SETTLES_WITHIN)
+    in_time = disturbed.bench.wait.becomes_true(caught_up, what, SETTLES_WITHIN)
     detail = f"the leader's log ended at {reached}, the controllers' logs then at {say(ends)}"
     yield held_if(in_time, row="KIP595-LIVE-05", case="log", detail=detail)
 
@@ -249,7 +249,7 @@ def brokers_agree(disturbed: DisturbedQuorum) -> None:
         agree = len(others) == len(disturbed.brokers) - 1 and all(one == first for one in others)
         return agree and first.keys() >= {*disturbed.writer.kept_topics()}
 
-    disturbed.same = disturbed.bench.wait.comes_true(same, "the same topics at all brokers", SETTLES_WITHIN)
+    disturbed.same = disturbed.bench.wait.becomes_true(same, "the same topics at all brokers", SETTLES_WITHIN)
 
 
 def held_at_rest(disturbed: DisturbedQuorum, held: bool) -> bool | Settled:
@@ -268,7 +268,7 @@ def stays_calm(disturbed: DisturbedQuorum, led: LeaderAndEpoch, since: float) ->
         )
         return bool(other) or disturbed.seconds() - since > CALM
 
-    bench.wait.comes_true(over, "the end of five fetch timeouts", 2 * CALM)
+    bench.wait.becomes_true(over, "the end of five fetch timeouts", 2 * CALM)
     if other and is_starved(bench.wait.recorded_late(CALM), FETCH_TIMEOUT):
         yield excuse(STARVED, row="KIP595-LIVE-03", case="calm")
         return

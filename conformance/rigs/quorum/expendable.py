@@ -95,7 +95,7 @@ class Expendable(Frozen):
         def is_decided() -> bool:
             return self.fate() is not None or self.known_leader() is not None
 
-        return self.bench.wait.comes_true(is_decided, f"{self.name} starting, or refusing to", START_TIMEOUT)
+        return self.bench.wait.becomes_true(is_decided, f"{self.name} starting, or refusing to", START_TIMEOUT)
 
     def has_refused(self) -> bool:
         """True if the process that was started last has ended with an error. The engine's kill for lack of memory is none."""

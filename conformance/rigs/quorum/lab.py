@@ -74,7 +74,7 @@ class Lab(Quorum):
             found.append(self.describe_by_leader())
             return all(own_end(v.replica_id, found[-1]) == _end_of_leader(found[-1]) for v in found[-1].current_voters)
 
-        settled = self.bench.wait.comes_true(all_have_it, "voters that have the leader's whole log", CAUGHT_UP_WITHIN)
+        settled = self.bench.wait.becomes_true(all_have_it, "voters that have the leader's whole log", CAUGHT_UP_WITHIN)
         return settled, found[-1]
 
     # --- once it has gone
@@ -103,7 +103,7 @@ class Lab(Quorum):
             looks.append(self.read_metrics(*gone))
             return other_leader(self.bench, gone[0]) is not None
 
-        return self.bench.wait.comes_true(leads, f"a successor of {gone[0]}", within), looks
+        return self.bench.wait.becomes_true(leads, f"a successor of {gone[0]}", within), looks
 
     def await_write(self, gone: str, within: float) -> Settled:
         """Wait until one of the other controllers acknowledges the creation of a topic."""
@@ -112,7 +112,7 @@ class Lab(Quorum):
         def is_acknowledged() -> bool:
             return any(self.bench.answers(others, self._try_to_create).values())
 
-        return self.bench.wait.comes_true(is_acknowledged, "an acknowledged creation of a topic", within)
+        return self.bench.wait.becomes_true(is_acknowledged, "an acknowledged creation of a topic", within)
 
     def _try_to_create(self, name: str) -> bool:
         topic = NewTopic(self.bench.fresh_name("lab"), num_partitions=1, replication_factor=1)

@@ -117,7 +117,7 @@ class Live(Frozen):
                 react(asked)
             return done()
 
-        return self.bench.wait.comes_true(answer_and_look, what, within)
+        return self.bench.wait.becomes_true(answer_and_look, what, within)
 
     def granting(self, voters: Collection[int], silent: Collection[int] = ()) -> React:
         """Return the rule of peers that vote for the voter, of others that refuse, and of silent ones."""

@@ -55,7 +55,7 @@ class Mixed(Quorum):
     def has_snapshot(self) -> Settled:
         """Return whether the leader answers a log that ends in epoch 0 with a snapshot id in time."""
         led = self.agreed_leader()
-        return self.bench.wait.comes_true(
+        return self.bench.wait.becomes_true(
             lambda: self.fetch_as(-1, led, LogEnd(0, 1)).snapshot_id is not None,
             "a snapshot after epoch 0",
             SNAPSHOT_WITHIN,
@@ -71,7 +71,7 @@ class Mixed(Quorum):
             found.extend(answer.snapshot_id for answer in answers if answer.snapshot_id is not None)
             return bool(found)
 
-        return found[0] if self.bench.wait.comes_true(is_named, "a snapshot", SNAPSHOT_WITHIN).outcome else None
+        return found[0] if self.bench.wait.becomes_true(is_named, "a snapshot", SNAPSHOT_WITHIN).outcome else None
 
     def fetch_as(self, replica: int, led: LeaderAndEpoch, log: LogEnd) -> FetchedPartition:
         """Fetch from the leader as a replica whose log ends at `log`."""

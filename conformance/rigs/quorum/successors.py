@@ -28,7 +28,7 @@ def await_other_leader(bench: Bench, gone: str, within: float) -> tuple[Settled,
         found.extend([answer] if answer is not None else [])
         return bool(found)
 
-    settled = bench.wait.comes_true(leads, _other_leader_text(gone), within)
+    settled = bench.wait.becomes_true(leads, _other_leader_text(gone), within)
     return settled, (found[-1] if found else None)
 
 

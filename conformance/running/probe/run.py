@@ -17,7 +17,7 @@ from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judge_on_column
 from conformance.judging.due import ended_by_itself, hindrance
-from conformance.judging.judge import Judged
+from conformance.judging.judge import JudgingResult
 from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import INPUT_SHRINKING
@@ -124,9 +124,9 @@ class ProbeRun(CheckRun):
         if rig.shared:
             standing.earlier[rig.name] = standing.earlier[rig.name].after(history)
         facts = Facts(version=standing.column.version, ranges=standing.column.ranges)
-        found = Judged(outcome.observations, outcome.excuses) + judge_on_column(facts, self.lab.judges, history)
+        found = JudgingResult(outcome.observations, outcome.excuses) + judge_on_column(facts, self.lab.judges, history)
         if end == "error":
-            found = Judged(find_proofs(found.observations), raised=found.raised)
+            found = JudgingResult(find_proofs(found.observations), raised=found.raised)
         for observation in found.observations:
             self._seen[observation.requirement, observation.case].append(observation)
         seconds = time.monotonic() - began

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from conformance.judging.excuses import Evidence
-from conformance.judging.judge import Judged, judge_history
+from conformance.judging.judge import JudgingResult, judge_history
 from conformance.judging.judges import JUDGES
 from history.events import History
 
@@ -45,5 +45,5 @@ class Forgiven(NamedTuple):
         return self.row in {one.requirement for one in judged(history).observations}
 
 
-def judged(history: Callable[[], History]) -> Judged:
+def judged(history: Callable[[], History]) -> JudgingResult:
     return judge_history(JUDGES, history())

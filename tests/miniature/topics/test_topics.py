@@ -47,7 +47,7 @@ def at_rest(bench: Bench, looked_at: Callable[[int], object]) -> object:
         seen[:] = [looked_at(id) for id in IDS]
         return all(one == seen[0] for one in seen)
 
-    bench.wait.comes_true(lambda: False, "a while passes", 2.0)
+    bench.wait.becomes_true(lambda: False, "a while passes", 2.0)
     return seen[0] if agreed() else list(seen)
 
 
@@ -169,7 +169,7 @@ def test_a_broker_that_was_down_learns_of_deletion_and_creation_when_it_is_up_ag
     with bench.faults(Topic("t")).standing_fault(Kill(role="follower")):
         bench.node(1).delete_topics(["t"])
         created(bench)
-        bench.wait.comes_true(lambda: False, "a while passes", 2.0)
+        bench.wait.becomes_true(lambda: False, "a while passes", 2.0)
         bench.node(1).produce(Topic("t"), 0, batch(b"new"), acks=1)
     assert partitions(bench) == 1
     held = [bench.replicas({"t-0": bench.brokers}).replicas[n].batches for n in range(3)]

@@ -39,14 +39,14 @@ def stored(tape: LiveTape) -> Bench:
 
 def test_what_comes_true_is_tried_as_often_again_from_the_tape(bench: Bench, tape: LiveTape) -> None:
     tries, again = count(), count()
-    assert bench.wait.comes_true(lambda: next(tries) == 3, "a fourth try", within=30.0).outcome
-    assert stored(tape).wait.comes_true(lambda: next(again) < 0, "a fourth try", within=30.0).outcome
+    assert bench.wait.becomes_true(lambda: next(tries) == 3, "a fourth try", within=30.0).outcome
+    assert stored(tape).wait.becomes_true(lambda: next(again) < 0, "a fourth try", within=30.0).outcome
     assert (next(tries), next(again)) == (4, 4)
 
 
 def test_what_never_comes_true_is_no_trouble(bench: Bench, tape: LiveTape) -> None:
-    assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is False
-    assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is False
+    assert bench.wait.becomes_true(lambda: False, "never", within=1.0).outcome is False
+    assert stored(tape).wait.becomes_true(lambda: True, "never", within=1.0).outcome is False
 
 
 def test_trouble_while_looking_is_raised(wait: Waiting) -> None:
@@ -54,7 +54,7 @@ def test_trouble_while_looking_is_raised(wait: Waiting) -> None:
         raise UnexpectedAnswer("garbage")
 
     with pytest.raises(UnexpectedAnswer):
-        wait.comes_true(fail, "a try", within=1.0)
+        wait.becomes_true(fail, "a try", within=1.0)
 
 
 def test_the_error_of_a_wait_names_what_is_due_and_how_long_it_took(wait: Waiting) -> None:
@@ -80,8 +80,8 @@ def test_how_late_the_kit_woke_is_recorded_with_a_wait(
     bench: Bench, tape: LiveTape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(bench._require_cluster()), "seconds_late", lambda *_: 2.5)
-    assert bench.wait.comes_true(lambda: False, "never", within=1.0).outcome is None
-    assert stored(tape).wait.comes_true(lambda: True, "never", within=1.0).outcome is None
+    assert bench.wait.becomes_true(lambda: False, "never", within=1.0).outcome is None
+    assert stored(tape).wait.becomes_true(lambda: True, "never", within=1.0).outcome is None
 
 
 @pytest.mark.parametrize(("late", "outcome"), [(2.5, None), (2.4, False)])
@@ -97,8 +97,8 @@ def test_what_came_true_but_is_wrong_is_not_left_open() -> None:
 
 
 def test_a_wait_in_vain_records_how_busy_the_host_was(bench: Bench, tape: LiveTape) -> None:
-    bench.wait.comes_true(lambda: True, "at once", within=1.0)
-    bench.wait.comes_true(lambda: False, "never", within=1.0)
+    bench.wait.becomes_true(lambda: True, "at once", within=1.0)
+    bench.wait.becomes_true(lambda: False, "never", within=1.0)
     notes = [event for event in tape.history.events if isinstance(event, Note)]
     assert [(note.text, note.data) for note in notes] == [(HOST_NOTE, {"late": 0.0, "cpu pressure": -1.0})]
 

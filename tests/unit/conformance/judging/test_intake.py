@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.catalogue import shipped_rows
-from conformance.judging.intake import Intake, ShardSummary, take_in
+from conformance.judging.intake import Intake, ShardSummary, sort_shards
 from history.schema import SCHEMA, WrongSchema
 from tests.support.sample_shards import ShardBuilder
 
@@ -29,7 +29,7 @@ def _summary(shard: str = "s1", version: str = "4.3.1", **facts: Any) -> ShardSu
 
 
 def _take(*summaries: ShardSummary, empty_files: bool = False) -> Intake:
-    return take_in(summaries, shipped_rows(), empty_files)
+    return sort_shards(summaries, shipped_rows(), empty_files)
 
 
 def test_a_whole_shard_marks_nothing() -> None:
@@ -114,7 +114,7 @@ def test_a_torn_line_of_a_whole_shard_is_counted_and_harmless() -> None:
 def test_each_run_of_a_column_can_be_taken_by_itself() -> None:
     late = {"run": "r2"}
     summaries = [_summary(), _summary("s2", header_facts=late, footer=None), _summary("s3", "3.9.2", header_facts=late)]
-    intake = take_in(summaries, shipped_rows(), by_run=True)
+    intake = sort_shards(summaries, shipped_rows(), by_run=True)
     assert [(c.kafka_version, c.label, c.run) for c in intake.columns] == [
         ("3.9.2 in run r2", "3.9.2", "r2"), ("4.3.1 in run r1", "4.3.1", "r1"), ("4.3.1 in run r2", "4.3.1", "r2"),
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def test_each_run_of_a_column_can_be_taken_by_itself() -> None:
 
 
 def test_what_is_quarantined_marks_its_label_in_every_run() -> None:
-    intake = take_in([_summary(), _summary("bad", header=None, label="4.3.1")], shipped_rows(), by_run=True)
+    intake = sort_shards([_summary(), _summary("bad", header=None, label="4.3.1")], shipped_rows(), by_run=True)
     assert "shard bad is quarantined" in intake.columns[0].incomplete[0]
 
 

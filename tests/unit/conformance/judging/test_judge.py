@@ -10,7 +10,7 @@ import pytest
 from benchmarks.histories import history as made_up
 from conformance.judging.excuses import STARVED
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import ProducerIdGiven
+from conformance.judging.facts.transactions import InitProducerIdResult
 from conformance.judging.judge import Excuse, Finding, Judge, Judging, judge, judge_all, story_judge
 from conformance.judging.judges import JUDGES
 from conformance.judging.log.story import PartitionStory
@@ -133,12 +133,12 @@ class ProducerStory(Story):
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
         self.written: list[ProduceResult] = []
-        self.given: list[ProducerIdGiven] = []
+        self.given: list[InitProducerIdResult] = []
 
     def add_fact(self, fact: Any) -> None:
         if isinstance(fact, ProduceResult):
             self.written.append(fact)
-        elif isinstance(fact, ProducerIdGiven):
+        elif isinstance(fact, InitProducerIdResult):
             self.given.append(fact)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.judging.judge import Judged, Judging, judge_tolerantly
+from conformance.judging.judge import Judging, JudgingResult, judge_tolerantly
 from conformance.judging.judges import JUDGES
 from history.events import Answer, AnyEvent, Call, Example, History
 from protocol.codes import Error
@@ -24,7 +24,7 @@ def listed(*answers: dict[str, Any], asked: dict[str, Any] = ASKED, op: str = "l
     return events
 
 
-def judged(*answers: dict[str, Any], **how: Any) -> Judged:
+def judged(*answers: dict[str, Any], **how: Any) -> JudgingResult:
     return judge_tolerantly(JUDGES, History(example=EXAMPLE, events=listed(*answers, **how)))
 
 
@@ -32,7 +32,7 @@ def without(name: str) -> dict[str, Any]:
     return {key: value for key, value in ANSWER.items() if key != name}
 
 
-def violated(found: Judged) -> list[tuple[str, list[int]]]:
+def violated(found: JudgingResult) -> list[tuple[str, list[int]]]:
     return [(one.requirement, one.events) for one in found.observations if one.result == "violated"]
 
 

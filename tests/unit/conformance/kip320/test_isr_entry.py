@@ -19,7 +19,7 @@ def entered(preparing: float, joins_after: float, late: float = 0.0) -> list[tup
     bench = ClockedBench(every=0.05, late=late)
     began, at = bench.seconds, bench.seconds + preparing + joins_after
     bench.seconds += preparing
-    joined = bench.wait.comes_true(lambda: bench.seconds >= at, "in the ISR", time_left(cast(Bench, bench), began))
+    joined = bench.wait.becomes_true(lambda: bench.seconds >= at, "in the ISR", time_left(cast(Bench, bench), began))
     return results([enough_time(joined), held_if(joined, case="reached")])
 
 

@@ -42,7 +42,7 @@ class Clock:
     def recorded_late(self, within: float) -> float:
         return self._late
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> None:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> None:
         any(probe() for _ in range(100))
 
 

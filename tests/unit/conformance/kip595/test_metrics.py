@@ -49,7 +49,7 @@ class Shown:
         self.wait = self
         self.members = IDS
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         return Settled(1, probe(), within)
 
     def applied_offset(self) -> int:

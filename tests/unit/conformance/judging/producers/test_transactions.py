@@ -130,8 +130,8 @@ class TestItsBounds:
     def test_its_ends_are_all_that_may_have_decided_it(self) -> None:
         history = began().ends(True, lost=True).ends(True, error=Error.CONCURRENT_TRANSACTIONS).ends(True)
         [one] = transactions(history.ends(True))
-        assert [end.error for end in one.ends] == [-1, Error.CONCURRENT_TRANSACTIONS, 0]
-        assert one.last_asked == one.ends[-1].asked
+        assert [end.error for end in one.end_requests] == [-1, Error.CONCURRENT_TRANSACTIONS, 0]
+        assert one.last_asked == one.end_requests[-1].asked
 
     def test_the_last_request_of_an_open_one_is_a_write_or_commit(self) -> None:
         [one] = transactions(began().commits(3))

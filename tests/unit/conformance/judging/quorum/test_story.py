@@ -92,7 +92,7 @@ ADMITTED: dict[str, tuple[QuorumHistory, int, int, list[Evidence]]] = {
 def test_what_breaks_the_preconditions_is_left_out(name: str) -> None:
     history, alone, together, left_out = ADMITTED[name]
     story = story_of(history)
-    assert (len(story.own_words(story.known)), len(story.words_of_all(story.known))) == (alone, together)
+    assert (len(story.judgeable_facts(story.known)), len(story.comparable_facts(story.known))) == (alone, together)
     assert [*story.left_out_of(story.known)] == left_out
 
 

@@ -37,7 +37,7 @@ class Controllers:
     def wait(self) -> Controllers:
         return self
 
-    def comes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
+    def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         return Settled(1, probe(), within)
 
 
