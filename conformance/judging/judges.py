@@ -7,7 +7,8 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.groups import answers as answers_to_members
-from conformance.judging.groups import owners
+from conformance.judging.groups import epochs, owners
+from conformance.judging.groups import offsets as offsets_of_groups
 from conformance.judging.judge import Judge
 from conformance.judging.laws import answers, fields, groups, same_answers
 from conformance.judging.log import (
@@ -96,6 +97,8 @@ MODULES = (
     groups,
     owners,
     answers_to_members,
+    epochs,
+    offsets_of_groups,
     high_watermark,
     leaders,
     votes,

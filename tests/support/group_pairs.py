@@ -45,6 +45,33 @@ def removed_member() -> Pair:
     return forgets(30), forgets(44)
 
 
+def fallen_epoch() -> Pair:
+    """Answer a member with a lower epoch at the next coordinator, or with the same one."""
+
+    def answers(epoch: int) -> GroupHistory:
+        return handed_over().kill(1).moved(2).beats("a", 2, epoch)
+
+    return answers(1), answers(2)
+
+
+def zombie_offset() -> Pair:
+    """Show an offset that a committed at an epoch of its ownership, after b was given the partition; or at a later epoch."""
+
+    def commits(epoch: int) -> GroupHistory:
+        return handed_over().commits("a", epoch, 1, offset=3).fetches(1, 3)
+
+    return commits(1), commits(2)
+
+
+def lost_offset() -> Pair:
+    """Show no offset after a commit was accepted, or that of the commit."""
+
+    def shows(offset: int) -> GroupHistory:
+        return settled().commits("a", 1, 0, offset=3).fetches(0, offset)
+
+    return shows(-1), shows(3)
+
+
 PAIRS: dict[str, GroupPair] = {
     "at_most_one_owner": robbed_owner,
     "partition_is_given_after_it_was_given_up": robbed_owner,
@@ -52,5 +79,8 @@ PAIRS: dict[str, GroupPair] = {
     "no_commit_is_refused_for_nothing": refused_commit_of_an_owner,
     "each_answer_is_one_that_the_state_allows": commit_from_the_future,
     "honest_members_stay": removed_member,
+    "epochs_never_go_back": fallen_epoch,
+    "no_offset_of_an_ownership_that_ended": zombie_offset,
+    "commits_of_members_are_readable_or_refused": lost_offset,
 }
 """By the judge's function, as in `history_pairs`."""

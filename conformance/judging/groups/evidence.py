@@ -24,3 +24,10 @@ MEMBER_NOT_KNOWN = Evidence(
     until="two later answers, or its own",
     kind="left-out",
 )
+DESCRIPTION_NOT_STABLE = Evidence(
+    "description-not-stable",
+    "a coordinator that took over after a fault describes a group by what is below its high watermark (KAFKA-14499)",
+    about="one description",
+    since="the fault",
+    until="the description",
+)

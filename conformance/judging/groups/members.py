@@ -91,6 +91,9 @@ class Member:
         self.ended: list[Hold] = []
         self.standings: list[tuple[int, Standing | None]] = []
         """After each turn, with its event: None unless the member certainly belongs to the group, in the consumer protocol."""
+        self._stays: list[tuple[int, int]] = []
+        self._since = self._granted = -1
+        """The first and the last answer that grant a request of the current membership; -1 without one."""
         self._holds: dict[Place, Hold] = {}
         self._epoch = self._previous = -1
         self._in_doubt = 0
@@ -107,6 +110,11 @@ class Member:
     @property
     def holds(self) -> list[Hold]:
         return [*self.ended, *self._holds.values()]
+
+    @property
+    def stays(self) -> list[tuple[int, int]]:
+        """The stretches in which the member certainly belonged to the group: first and last event."""
+        return [*self._stays, *([(self._since, self._granted)] if self._since >= 0 else [])]
 
     def __str__(self) -> str:
         return f"{self.id} (instance {self.instance_id})" if self.instance_id else self.id
@@ -145,19 +153,18 @@ class Member:
     def _take_call(self, one: Request) -> None:
         if one.error not in HONOURED:
             return
-        if isinstance(one, Beat):
-            if one.epoch in (LEAVE, LEAVE_TO_RETURN):
-                self.leaves(one.asked)
-            elif one.epoch == JOIN:
-                self._give_up(frozenset(), one.asked)
-            elif one.owned is not None:
-                self._give_up(one.owned, one.asked)
-        elif one.kind == "join":
-            self._give_up(one.owned or frozenset(), one.asked)
-        elif one.kind == "leave":
+        if _leaves(one):
             self.leaves(one.asked)
+        elif isinstance(one, ClassicRequest):
+            if one.kind == "join":
+                self._give_up(one.owned or frozenset(), one.asked)
+        elif one.epoch == JOIN:
+            self._give_up(frozenset(), one.asked)
+        elif one.owned is not None:
+            self._give_up(one.owned, one.asked)
 
     def leaves(self, event: int) -> None:
+        self._granted = event
         self._end_all(End(event, "left"))
 
     def _give_up(self, kept: frozenset[Place], event: int) -> None:
@@ -166,6 +173,7 @@ class Member:
             self._end(place, End(event, "acknowledged"))
 
     def _end_all(self, end: End) -> None:
+        self._stays, self._since = self.stays, -1
         self._epoch, self._given_up_at = -1, end.event
         for place in [*self._holds]:
             self._end(place, end)
@@ -180,6 +188,8 @@ class Member:
     def _take_answer(self, one: Request) -> None:
         if one.error == NONE:
             self.instance_id = self.instance_id or one.instance_id
+            if not _leaves(one):
+                self._granted, self._since = one.event, one.event if self._since < 0 else self._since
             self._take_granted(one)
         elif one.error == UNKNOWN_OUTCOME:
             self._in_doubt, self._is_blind = ANSWERS_TO_SETTLE, True
@@ -262,6 +272,10 @@ class Member:
         return since
 
 
+def _leaves(one: Request) -> bool:
+    return one.kind == "leave" if isinstance(one, ClassicRequest) else one.epoch in (LEAVE, LEAVE_TO_RETURN)
+
+
 def _is_alive(one: Request) -> bool:
     return one.error in (NONE, Error.REBALANCE_IN_PROGRESS)
 
@@ -289,6 +303,17 @@ def _turns(story: GroupStory) -> list[Turn]:
     requests: Sequence[Request] = [*story.beats, *story.classic]
     turns = [Turn(one.asked, False, one) for one in requests] + [Turn(one.event, True, one) for one in requests]
     return sorted(turns, key=lambda turn: turn[:2])
+
+
+def is_never_empty(story: GroupStory, first: int, second: int) -> bool:
+    """True if the group certainly had a member all the time between two events. An empty group may be deleted, and then begins
+    again with low epochs."""
+    until = first
+    for begins, ends in sorted(stay for member in story.derive(members_of).values() for stay in member.stays):
+        if begins > until:
+            break
+        until = max(until, ends)
+    return until >= second
 
 
 def holds_by_place(story: GroupStory) -> dict[Place, list[Hold]]:

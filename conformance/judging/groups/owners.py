@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance.judging.excuses import Evidence
-from conformance.judging.facts.memberships import Beat
 from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED
-from conformance.judging.groups.members import Hold, Member, holds_by_place, members_of
+from conformance.judging.groups.members import Hold, holds_by_place, is_never_empty
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 
@@ -129,37 +128,3 @@ def _why_moved(one: Handover) -> str:
     changed = [beat for beat in story.beats if beat.topics is not None and beat.epoch > 0]
     during = any(0 <= former.told < beat.event and beat.asked < one.next.began.event for beat in changed)
     return "subscription" if during else "membership"
-
-
-def is_never_empty(story: GroupStory, first: int, second: int) -> bool:
-    """True if the group certainly had a member all the time between two events. An empty group may be deleted, and then begins
-    again with low epochs."""
-    until = first
-    for begins, ends in sorted(_memberships(story)):
-        if begins > until:
-            break
-        until = max(until, ends)
-    return until >= second
-
-
-def _memberships(story: GroupStory) -> Iterator[tuple[int, int]]:
-    """Yield the stretches in which a member of the consumer protocol certainly belonged to the group."""
-    for member in story.derive(members_of).values():
-        yield from _stretches(member)
-
-
-def _stretches(member: Member) -> Iterator[tuple[int, int]]:
-    begins = last = -1
-    for event, standing in member.standings:
-        if standing is None:
-            if begins >= 0:
-                yield begins, last
-            begins = -1
-        else:
-            begins, last = event if begins < 0 else begins, event
-    if begins >= 0:
-        yield begins, max(last, _alive_until(member))
-
-
-def _alive_until(member: Member) -> int:
-    return max((one.event for one in member.requests if isinstance(one, Beat) and one.given_epoch >= 0), default=-1)

@@ -72,19 +72,23 @@ class ShownCommit(NamedTuple):
 @log_judge("KIP101-INV-19", "committed")
 def committed_offsets_keep_their_epoch(story: PartitionStory) -> Iterator[Claim]:
     """OffsetFetch returns the offset and epoch of the last acknowledged commit."""
-    for one in _fetches_with_commits(story):
+    for one in story.derive(fetches_with_commits):
         yield from one.claims("committed")
 
 
 @log_judge("KIP320-OC-03", "committed")
 def committed_offsets_survive_their_coordinator(story: PartitionStory) -> Iterator[Claim]:
     """A committed offset survives when its coordinator is killed and returns, and when another broker takes over."""
-    for one in _fetches_with_commits(story):
-        took = _coordinator(story, one.last)
-        lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
-        if took and (took != one.fetch.node or lives[0] != lives[1]):
-            case = "move" if took != one.fetch.node else "restart"
-            yield from one.claims(case)
+    for one in story.derive(fetches_with_commits):
+        if is_fail_over(story, one):
+            yield from one.claims("move" if _coordinator(story, one.last) != one.fetch.node else "restart")
+
+
+def is_fail_over(story: PartitionStory, one: ShownCommit) -> bool:
+    """True if another broker than the one that took the commit answers, or another process of it."""
+    took = _coordinator(story, one.last)
+    lives = [story.timeline.incarnation(took, event) for event in (one.last.event, one.fetch.event)]
+    return took != "" and (took != one.fetch.node or lives[0] != lives[1])
 
 
 def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
@@ -100,11 +104,12 @@ def _coordinator(story: PartitionStory, commit: OffsetCommitResult) -> str:
     return ""
 
 
-def _fetches_with_commits(story: PartitionStory) -> Iterator[ShownCommit]:
+def fetches_with_commits(story: PartitionStory) -> list[ShownCommit]:
     """Pair each OffsetFetch with the commits that were certainly acknowledged before it."""
     open_commits: dict[str, list[OffsetCommitResult]] = {}
     ever: dict[str, list[OffsetCommitResult]] = {}
     ahead = sorted(story.commits, key=by_event)
+    found: list[ShownCommit] = []
     place = 0
     for fetch in sorted(story.committed, key=by_asked):
         while place < len(ahead) and ahead[place].event < fetch.asked:
@@ -118,7 +123,8 @@ def _fetches_with_commits(story: PartitionStory) -> Iterator[ShownCommit]:
             racing = [c for c in racing if c.error not in REFUSED]
             before = [c for c in ever[fetch.group] if c.error not in REFUSED]
             excuse = _excuse(story, acknowledged[-1], fetch)
-            yield ShownCommit(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse)
+            found.append(ShownCommit(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse))
+    return found
 
 
 def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:

@@ -1,6 +1,6 @@
 """A refused commit leaves no trace (GEN-01): no OffsetFetch shows an offset that a coordinator refused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from conformance.judging.facts.exchange import NEVER_SENT, by_asked
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
@@ -20,6 +20,8 @@ DEFINITE = REFUSED - {NEVER_SENT} | {
 """Errors that definitely refuse a commit, in a transaction too. Any other error may mean that the append failed, which leaves the
 outcome open."""
 
+Filter = Callable[[Iterable[OffsetCommitResult]], Iterable[OffsetCommitResult]]
+
 
 @log_judge("GEN-01", "committed")
 def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
@@ -27,7 +29,12 @@ def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
 
     An answer without an offset is no evidence: a coordinator that stores no commits at all would answer the same.
     """
-    refused = [one for one in story.commits if is_refused(one)]
+    yield from judge_refused(story, "offsets")
+
+
+def judge_refused(story: PartitionStory, case: str, of: Filter = iter) -> Iterator[Finding]:
+    """Yield a finding for each fetch of an offset after a commit that is one of these and was refused."""
+    refused = [one for one in of(story.commits) if is_refused(one)]
     for fetch in sorted(story.committed, key=by_asked) if refused else ():
         before = [one for one in refused if one.group == fetch.group and one.event < fetch.asked]
         if before and fetch.offset >= 0:
@@ -35,7 +42,7 @@ def refused_commits_are_not_shown(story: PartitionStory) -> Iterator[Finding]:
             traced = wrong is not None and not any(_has_committed(fetch, one) for one in _open(story, fetch))
             shown = "" if wrong is None else _message(fetch, wrong)
             by = (before[-1] if wrong is None else wrong).event, fetch.event
-            yield Finding(not traced, "offsets", by, shown, "refused-commit")
+            yield Finding(not traced, case, by, shown, "refused-commit")
 
 
 def is_refused(commit: OffsetCommitResult) -> bool:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.evidence import (
+    DESCRIPTION_NOT_STABLE,
+    GROUP_MAY_BE_DELETED,
+    MAY_BE_REMOVED,
+    MEMBER_NOT_KNOWN,
+)
 from history.events import History
 from tests.contract.forgiven.entry import Forgiven
-from tests.support.groups import GroupHistory, settled
+from tests.support.groups import GroupHistory, handed_over, settled
 
 
 def _silent(seconds: float, wakes: str = "") -> History:
@@ -46,6 +51,23 @@ def _in_doubt(member: str = "a", when: str = "before", answers: int = 0) -> Hist
     return (history.beats(member, 1, lost=True) if when == "after" else history).history
 
 
+def _described(by: int = 2, when: str = "between", *, beats: bool = False) -> History:
+    """Describe a lower group epoch than before, by the next coordinator; or answer a heartbeat of a with a lower epoch."""
+    history = handed_over().shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2)
+    if when == "before":
+        history.kill(3)
+        history = history.shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2)
+    if when == "between":
+        history.kill(1)
+    history.moved(by)
+    if beats:
+        history.beats("a", 2, 1)
+    else:
+        history.shows(("a", 1, (0, 1)), ("b", 1, ()), epoch=1)
+    history.beats("a", 2).beats("b", 2)
+    return (history.kill(1) if when == "after" else history).history
+
+
 ENTRIES = (
     Forgiven(
         MAY_BE_REMOVED,
@@ -75,6 +97,17 @@ ENTRIES = (
             "another subject": lambda: _in_doubt("b"),
             "before it began": lambda: _in_doubt(when="after"),
             "after it ended": lambda: _in_doubt(answers=2),
+        },
+    ),
+    Forgiven(
+        DESCRIPTION_NOT_STABLE,
+        row="KIP1251-BASE-08",
+        covered=_described,
+        near={
+            "another node": lambda: _described(by=1, when="after"),
+            "described otherwise": lambda: _described(beats=True),
+            "before it began": lambda: _described(when="after"),
+            "after it ended": lambda: _described(when="before"),
         },
     ),
 )

@@ -1,0 +1,96 @@
+"""Epochs of a group, of its target assignment and of its members: none goes back at any coordinator (KIP1251-BASE-08)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conformance.judging.excuses import Evidence
+from conformance.judging.facts.exchange import NONE, Exchange, by_asked, by_event
+from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription
+from conformance.judging.groups.evidence import DESCRIPTION_NOT_STABLE, GROUP_MAY_BE_DELETED
+from conformance.judging.groups.members import is_never_empty
+from conformance.judging.groups.story import GroupStory
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+
+GROUP, TARGET = "the group epoch", "the target assignment epoch"
+
+
+class Epoch(NamedTuple):
+    """An epoch in one answer: that of the group, of the target assignment, or of a member."""
+
+    of: str
+    value: int
+    answer: Exchange
+
+    def __str__(self) -> str:
+        return f"{self.answer.node} answered {self.value} as {self.of}"
+
+
+def epochs_in(answer: Exchange) -> list[Epoch]:
+    """Return the epochs that an answer shows."""
+    match answer:
+        case Beat() if answer.given_epoch >= 0:
+            return [Epoch(_of_member(answer.member_id), answer.given_epoch, answer)]
+        case ClassicRequest() if answer.kind == "join" and answer.error == NONE:
+            return [Epoch(_of_member(answer.member_id), answer.generation, answer)]
+        case GroupDescription() if answer.said.error == NONE and answer.said.group_epoch >= 0:
+            description = answer.said
+            members = [
+                (_of_member(one.member_id), one.member_epoch) for one in description.members if one.member_epoch >= 0
+            ]
+            shown = [(GROUP, description.group_epoch), (TARGET, description.assignment_epoch), *members]
+            return [Epoch(of, value, answer) for of, value in shown]
+    return []
+
+
+def _of_member(id: str) -> str:
+    return f"the epoch of {id}"
+
+
+@story_judge("KIP1251-BASE-08", GroupStory, "beats", "classic", "described")
+def epochs_never_go_back(story: GroupStory) -> Iterator[Claim]:
+    """No answer shows a lower epoch of the group, of its target assignment or of a member than one before did.
+
+    The epochs of the group and of its target assignment are at least each member's.
+    """
+    shown: set[tuple[object, ...]] = set()
+    for before, one in _after_the_highest(story):
+        what = (one.of, one.value, before.value, one.answer.node, one.answer.incarnation)
+        if what not in shown:
+            shown.add(what)
+            case = "fail-over" if story.is_fail_over(before.answer, one.answer) else "one-coordinator"
+            held = one.value >= before.value
+            excuse = None if held else _why_lower(story, before.answer, one.answer)
+            by = (before.answer.event, one.answer.event)
+            yield (
+                Excuse(excuse, case)
+                if excuse
+                else Finding(held, case, by, f"{before}; later {one}", "epoch-regression")
+            )
+
+
+def _after_the_highest(story: GroupStory) -> Iterator[tuple[Epoch, Epoch]]:
+    """Yield each epoch together with the highest that was answered before its request."""
+    answers = sorted([*story.beats, *story.classic, *story.described], key=by_event)
+    highest: dict[str, Epoch] = {}
+    place = 0
+    for answer in sorted(answers, key=by_asked):
+        while answers[place].event < answer.asked:
+            for one in epochs_in(answers[place]):
+                for of in {one.of} if one.of in (GROUP, TARGET) else {one.of, GROUP, TARGET}:
+                    highest[of] = max(one, highest.get(of, one), key=_value)
+            place += 1
+        yield from ((highest[one.of], one) for one in epochs_in(answer) if one.of in highest)
+
+
+def _value(one: Epoch) -> int:
+    return one.value
+
+
+def _why_lower(story: GroupStory, before: Exchange, after: Exchange) -> Evidence | None:
+    """Return the evidence by which an epoch may be lower; None without any."""
+    if not is_never_empty(story, before.event, after.event):
+        return GROUP_MAY_BE_DELETED
+    taken_over = story.timeline.fault_between(before.asked, after.event) and story.is_fail_over(before, after)
+    if isinstance(after, GroupDescription) and taken_over:
+        return DESCRIPTION_NOT_STABLE
+    return story.why_forgotten(before, after)

@@ -1,0 +1,79 @@
+"""Epochs that never go back."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.excuses import STALE_COORDINATOR
+from conformance.judging.groups.epochs import epochs_never_go_back
+from conformance.judging.groups.evidence import DESCRIPTION_NOT_STABLE, GROUP_MAY_BE_DELETED
+from conformance.judging.judge import judge_history
+from protocol.codes import Error
+from tests.support.groups import GroupHistory, handed_over, settled
+from tests.support.judging import excused
+
+
+def results(history: GroupHistory) -> set[tuple[str, str]]:
+    found = judge_history([epochs_never_go_back], history.history).observations
+    return {(one.case, one.label or one.result) for one in found}
+
+
+def balanced() -> GroupHistory:
+    """Describe the group at epoch 2, with a and b at it."""
+    return handed_over().shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2)
+
+
+FELL = ("one-coordinator", "epoch-regression")
+
+
+@pytest.mark.parametrize(
+    ("history", "fell"),
+    [
+        pytest.param(lambda: balanced().beats("a", 2), False, id="the same epoch"),
+        pytest.param(lambda: balanced().beats("a", 2, 1), True, id="a member's in a heartbeat"),
+        pytest.param(
+            lambda: balanced().shows(("a", 1, (0,)), ("b", 2, (1,)), epoch=2), True, id="a member's, described"
+        ),
+        pytest.param(
+            lambda: balanced().shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=1, target=1), True, id="the group's"
+        ),
+        pytest.param(
+            lambda: balanced().shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2, target=1), True, id="the target's"
+        ),
+        pytest.param(lambda: settled().shows(("a", 1, (0, 1)), epoch=1), True, id="below that of a member"),
+        pytest.param(lambda: balanced().beats("a", 1, error=Error.FENCED_MEMBER_EPOCH), False, id="refused"),
+        pytest.param(lambda: balanced().leaves("a"), False, id="a leave"),
+        pytest.param(lambda: settled().joins("c", 1), False, id="that of another member"),
+    ],
+)
+def test_epoch_that_may_have_gone_back(history: object, fell: bool) -> None:
+    assert callable(history)
+    assert (FELL in results(history().beats("b", 2))) is fell
+
+
+def test_epoch_that_the_next_coordinator_has_forgotten() -> None:
+    assert ("fail-over", "epoch-regression") in results(balanced().moved(2).beats("a", 1, 1).beats("b", 2))
+
+
+def test_epoch_that_the_next_coordinator_knows() -> None:
+    assert ("fail-over", "held") in results(balanced().moved(2).beats("a", 2))
+
+
+def test_generation_that_begins_again_for_a_classic_member() -> None:
+    history = GroupHistory().classic_joins("a", 5).syncs("a", 5, (0,)).classic_joins("a", 1).syncs("a", 1, (0,))
+    assert results(history) == {FELL}
+
+
+def test_epoch_of_a_group_that_may_begin_again() -> None:
+    history = GroupHistory().joins("a", 5, (0,)).leaves("a").joins("a", 1, (0,))
+    assert excused(epochs_never_go_back, history) == [("one-coordinator", GROUP_MAY_BE_DELETED)]
+
+
+def test_description_by_a_coordinator_that_took_over() -> None:
+    history = balanced().kill(1).moved(2).shows(("a", 1, (0,)), ("b", 2, (1,)), epoch=2).beats("a", 2).beats("b", 2)
+    assert excused(epochs_never_go_back, history) == [("fail-over", DESCRIPTION_NOT_STABLE)]
+
+
+def test_heartbeat_at_a_coordinator_that_is_cut_off() -> None:
+    history = balanced().hit("cut-off-from-controllers", 1).beats("a", 2, 1).beats("b", 2)
+    assert ("one-coordinator", STALE_COORDINATOR) in excused(epochs_never_go_back, history)
