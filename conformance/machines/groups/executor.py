@@ -221,6 +221,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         return at_rest(self._anchor) and self._ground.await_coordinators()
 
     def at_rest(self) -> None:
+        self._transactions.await_ends()
         self._rest.settle()
         self.read_everything()
         self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))

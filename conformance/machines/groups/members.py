@@ -188,6 +188,8 @@ class ConsumerSlot(Slot):
 
     def leave(self) -> None:
         """Leave for good. Raises Absent without a member."""
+        if self._away:
+            self.beat()  # who does not return first holds partitions until its session ends
         member = self._require()
         self.ground.ask(member.leave)
         self._retire()
@@ -219,7 +221,8 @@ class ConsumerSlot(Slot):
 
     def expel_former(self) -> None:
         """Let former members leave, whom a late copy of a request may have brought back."""
-        for id in self.retired:
+        present = self._member.id if self._member is not None else ""
+        for id in dict.fromkeys(one for one in self.retired if one != present):
             member = Member(self.ground, self.on, id, None)
             self.ground.ask(member.leave)
         self.retired.clear()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
+from conformance.judging.producers.outcomes import ENDED
 from conformance.machines.groups.ground import Ground
 from conformance.machines.groups.slots import Slot
 from fixtures.views.producer import LEGACY, TV2, Producer
@@ -17,6 +18,8 @@ from protocol.groups import NewOffset, OffsetFetchAnswer
 from protocol.messages import Topic
 from strategies import groups as do
 
+SETTLED_WITHIN = 10.0
+"""Seconds for which the end of an example waits for the markers of a transaction."""
 ENDED_WITHIN = 3.0
 """Seconds for which a step tries to begin or end a transaction."""
 
@@ -170,6 +173,19 @@ class Transactions:
                     self._begin(name)
                 elif groups:
                     self.end(do.EndOpenTransaction(producer=name, commit=False))  # type: ignore[arg-type]
+
+    def await_ends(self) -> None:
+        """Wait until no producer's transaction is open or unfinished, so that no offset is pending."""
+        for producer in self._producers.values():
+            if producer.producer_id >= 0:
+                with suppress(*UNANSWERED, Absent, Overdue):
+                    self._ground.bench.eventually(
+                        lambda producer=producer: producer.describe().state in ENDED,  # type: ignore[misc]
+                        f"the end of the transaction of {producer.transactional_id}",
+                        within=SETTLED_WITHIN,
+                        every=0.2,
+                        due=None,
+                    )
 
     def _begin(self, name: str) -> Producer:
         producer = self._producers[name]
