@@ -22,6 +22,11 @@ public final class Reach {
         return path.contains(METADATA);
     }
 
+    /** True in a thread that reads a coordinator's partition; records of requests are replayed in threads of another name. */
+    public static boolean isLoading() {
+        return !Thread.currentThread().getName().contains("event-processor");
+    }
+
     /** Calls the one method of this name that takes arguments of these types. */
     public static Object call(Object target, String name, Object... arguments) {
         for (Class<?> type = target.getClass(); type != null; type = type.getSuperclass()) {
