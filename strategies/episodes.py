@@ -1,9 +1,10 @@
 """Episodes: the steps of a machine around one subject while faults meet there, drawn as a whole.
 
-An episode is a flat list of ordinary steps: writes, a fault, work or administration while it stands, another fault, and so on;
-healing in part or at all, in any order; a look. The part of the offer that an example may use is its *swarm*, drawn once: some
-of the faults, of the kinds of work and of administration that its machine offers. `Steering` names the meetings that were
-rarest so far, which a swarm draws from first. It is fixed while Hypothesis draws, so that equal draws give equal schedules.
+An episode is a flat list of ordinary steps: writes, a fault, work or administration while it is active, another fault, and so
+on; then the faults are healed, all or some of them, in any order, and the result is read. An example draws its *swarm* once: the
+faults and the kinds of work and administration that it may use, a part of what its machine offers. `Steering` names the meetings
+that were rarest so far, from which a swarm draws first. It is fixed while Hypothesis draws, so that equal draws give equal
+schedules.
 """
 
 import itertools
@@ -94,7 +95,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return able or list(self.subjects)
 
     @property
-    def besides(self) -> list[Meeting]:
+    def administration_pairs(self) -> list[Meeting]:
         """All pairs of a kind of administration and a fault that others can overlap."""
         standing = [name for name, fault in self.faults.items() if not fault.kind.alone]
         return list(itertools.product(self.administration, standing))
@@ -104,12 +105,12 @@ class Steering(msgspec.Struct, frozen=True):
     """The rarest meetings so far, `RAREST` of each kind, rarest first."""
 
     pairs: tuple[Meeting, ...]
-    besides: tuple[Meeting, ...]
+    administration_pairs: tuple[Meeting, ...]
 
 
 def steer(offer: Offer, met: Mapping[Meeting, int], turn: int = 0) -> Steering:
     """Choose the meetings seen least often so far; those seen equally often take turns."""
-    return Steering(_rarest_meetings(offer.pairs, met, turn), _rarest_meetings(offer.besides, met, turn))
+    return Steering(_rarest_meetings(offer.pairs, met, turn), _rarest_meetings(offer.administration_pairs, met, turn))
 
 
 def _rarest_meetings(meetings: Sequence[Meeting], met: Mapping[Meeting, int], turn: int) -> tuple[Meeting, ...]:
@@ -121,12 +122,12 @@ def _rarest_meetings(meetings: Sequence[Meeting], met: Mapping[Meeting, int], tu
 
 
 class Swarm(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of an offer that one example may use. It should bring about the meetings `pair` and `beside`; `first` is
-    a fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` are the faults of chains
-    (`_Episode._draw_hits`)."""
+    """The part of an offer that one example may use. It should bring about the meetings `pair` and `administration_pair`;
+    `first` is a fault that needs a cluster without others; `behind`, `losing`, `damaging` and `cutting` are the faults of
+    chains (`_Episode._draw_hits`)."""
 
     pair: Meeting
-    beside: Meeting
+    administration_pair: Meeting
     first: str
     behind: str
     losing: str
@@ -141,13 +142,13 @@ class Swarm(msgspec.Struct, frozen=True, kw_only=True):
 @composite
 def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
     """Draw swarms of an offer, each with one of the rarest meetings of each kind."""
-    pair, beside = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.besides))
+    pair, administered = draw(sampled_from(steering.pairs)), draw(sampled_from(steering.administration_pairs))
     first, writes = draw(sampled_from(offer.first)), draw(_some_names(offer.writes, 2, 4))
     behind, losing = draw(sampled_from([*offer.behind, pair[0]])), draw(sampled_from([*offer.losing, pair[1]]))
     damaging, cutting = draw(sampled_from(offer.damaging)), draw(sampled_from(offer.cutting))
     return Swarm(
         pair=pair,
-        beside=beside,
+        administration_pair=administered,
         first=first,
         behind=behind,
         losing=losing,
@@ -155,10 +156,10 @@ def swarms(draw: DrawFn, offer: Offer, steering: Steering) -> Swarm:
         cutting=cutting,
         writes=writes,
         faults=_with_needed(
-            draw(_some_names(offer.faults, 1, 4)), first, behind, losing, damaging, cutting, *pair, beside[1]
+            draw(_some_names(offer.faults, 1, 4)), first, behind, losing, damaging, cutting, *pair, administered[1]
         ),
         work=_with_needed(draw(_some_names(offer.work, 4, 9)), *writes),
-        administration=_with_needed(draw(_some_names(offer.administration, 2, 5)), beside[0]),
+        administration=_with_needed(draw(_some_names(offer.administration, 2, 5)), administered[0]),
     )
 
 
@@ -221,16 +222,16 @@ class _Episode:
         successor = "leader"
         for at, (fault, role) in enumerate(hits):
             then = self._draw(sampled_from(["followed", "under way", "at once", "followed"]))
-            administered = fault == self._swarm.beside[1]
+            administered = fault == self._swarm.administration_pair[1]
             before = administered and self._draw(sampled_from([False, True]))
             if before:
-                yield self._administration(self._swarm.beside[0])
+                yield self._administration(self._swarm.administration_pair[0])
             if self._standing < self._most:
                 where = successor if role == "successor" else role
                 yield from self._write_before(where)
                 yield self._inject(fault, where, follow=then == "followed")
             if administered and not before:
-                yield self._administration(self._swarm.beside[0])
+                yield self._administration(self._swarm.administration_pair[0])
             if then != "at once" or at == len(hits) - 1:
                 yield from self._work_meanwhile()
             successor = "leader" if then == "followed" else "follower"
@@ -259,15 +260,15 @@ class _Episode:
         """
         swarm = self._swarm
         one, other = swarm.pair
-        first, beside = (swarm.first, ""), (swarm.beside[1], "")
+        first, administered = (swarm.first, ""), (swarm.administration_pair[1], "")
         named: dict[str, tuple[Hit, ...]] = {
             "pair": ((one, ""), (other, "successor" if one == other else "")),
-            "three": ((one, ""), (other, ""), beside),
+            "three": ((one, ""), (other, ""), administered),
             "in turn": ((swarm.behind, "follower"), (swarm.losing, "leader"), (swarm.losing, "successor")),
             "unseen": ((swarm.losing, "active controller"), (swarm.damaging, "leader")),
             "cut short": ((swarm.losing, "leader"), (swarm.cutting, "leader")),
-            "beside": (beside,),
-            "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, beside),
+            "beside": (administered,),
+            "first": (first,) if self._offer.faults[swarm.first].kind.alone else (first, administered),
         }
         return named[chain] if chain in named else ((self._draw(sampled_from(swarm.faults)), ""),)
 

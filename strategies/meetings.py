@@ -13,21 +13,21 @@ from strategies.episodes import Meeting
 from strategies.steps import AdministrationStep, AlterClusterDefault, Disturb, Heal, HealPartly, Step
 
 
-class MeetingFault(msgspec.Struct, frozen=True):
-    """A standing fault by name, and its subject."""
+class FaultOnSubject(msgspec.Struct, frozen=True):
+    """The name of an active fault, and the subject around which it was injected."""
 
     fault: str
     on: str
 
 
-def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[MeetingFault]]]:
+def standing_at_each(steps: Iterable[Step]) -> Iterator[tuple[Step, list[FaultOnSubject]]]:
     """Yield each step with the faults standing before it, earliest first."""
-    standing: list[MeetingFault] = []
+    standing: list[FaultOnSubject] = []
     for step in steps:
         yield step, list(standing)
         match step:
             case Disturb():
-                standing.append(MeetingFault(step.fault.name, step.on))
+                standing.append(FaultOnSubject(step.fault.name, step.on))
             case HealPartly() if standing:
                 del standing[step.which % len(standing)]
             case Heal():

@@ -122,7 +122,7 @@ class TopicAdministration(StepExecutor[S]):
 
 
 def new_replicas(held: Sequence[int], brokers: Sequence[int], change: steps.Change, pick: int) -> tuple[int, ...]:
-    """The replicas to request, the preferred leader first. Raises Absent where the change is not possible.
+    """Return the replicas to request, the preferred leader first. Raises Absent if the change is not possible.
 
     >>> new_replicas((1, 2), (1, 2, 3), "swap", 1), new_replicas((1, 2, 3), (1, 2, 3), "reorder", 1)
     ((1, 3), (2, 3, 1))

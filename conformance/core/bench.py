@@ -33,9 +33,9 @@ from conformance.judging.excuses import Evidence
 from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
-from fixtures.consumers import Consumer, close_all
+from fixtures.consumers import Consumer
 from fixtures.disk.registrations import latest_registration
-from fixtures.producers import KafkaPythonProducer, close_producers
+from fixtures.producers import KafkaPythonProducer, close_all
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.views.quorum import leader_known_to
@@ -110,7 +110,7 @@ class Bench:
 
     @staticmethod
     def members_of(stored: list[dict[str, Any]]) -> list[Member]:
-        """Return the group members recorded in an example."""
+        """Return the cluster's nodes as recorded in an example."""
         return msgspec.convert(stored, list[Member])
 
     # --- nodes and clients
@@ -177,7 +177,7 @@ class Bench:
     def close(self) -> None:
         """Close everything that this bench opened; lent clients are kept for the next example."""
         close_all(self._consumers)
-        if errors := close_producers(self._producers):
+        if errors := close_all(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
             client.close()

@@ -58,10 +58,9 @@ def canonical_text(inputs: dict[str, Any]) -> str:
 def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
     """Run the check's body on the bench's tape.
 
-    `arguments` are the drawn inputs as Python values; `context` is the data of a shared rig, otherwise empty. An exception is an
-    error of the kit, unless the history shows that the tested system failed to do something it owed, or has not written a file
-    that the check damages: then the premise is lost. A
-    probe observes a violation and never raises it.
+    `arguments` are the drawn inputs as Python values; `context` is the data of a shared rig, otherwise empty. A probe observes a
+    violation and never raises it: an exception is an error of the kit. But if the history shows that the tested system failed to
+    do something that it owed, or has not written a file that the check damages, the premise is lost.
     """
     outcome = _evaluate(check, bench, arguments, context)
     history = bench.tape.history

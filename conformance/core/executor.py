@@ -2,12 +2,17 @@
 
 A machine's executor registers its own steps before the shared ones, or delegates them to one of its parts:
 
-class GroupExecutor(StepExecutor[GroupStep]): def __init__(self, bench: Bench, faults: Faults) -> None:
-super().__init__(bench, faults) self.delegate(Fetch, Fetches(bench).fetch)
+    class GroupExecutor(StepExecutor[GroupStep]):
+        def __init__(self, bench: Bench, faults: Faults) -> None:
+            super().__init__(bench, faults)
+            self.delegate(Fetch, Fetches(bench).fetch)
 
-@singledispatchmethod def run(self, step: Step) -> None: super().run(step)
+        @singledispatchmethod
+        def run(self, step: Step) -> None:
+            super().run(step)
 
-@run.register def _join(self, step: Join) -> None: ...
+        @run.register
+        def _join(self, step: Join) -> None: ...
 """
 
 from abc import ABC, abstractmethod

@@ -113,7 +113,7 @@ class Processes:
         ).end
 
     def try_start(self, name: str, settings: Settings = UNCHANGED) -> ActionResult:
-        """Start an expended node that is down, on its disk and with these settings beside its own. It may refuse."""
+        """Start an expended node that is down, on its disk and with these settings in addition to its own. It may refuse."""
         request = {"settings": dict(settings)}
         return self._record_action(
             "try_start", name, lambda: self._require_cluster().container(name).start_with(settings), request
@@ -142,8 +142,8 @@ class Processes:
         return self._record_action("kill", name, lambda: self._require_cluster().node(name).kill())
 
     def renew(self, name: str, settings: Settings = UNCHANGED, cluster_id: str = "") -> ActionResult:
-        """Create an expended node again: as at its first start, with these settings beside its own, and a disk that may be
-        formatted for another cluster. With either it stays expended."""
+        """Create an expended node again, as at its first start, with these settings in addition to its own, and with a disk that
+        may be formatted for another cluster. If it has either, it stays expended."""
         if not settings and not cluster_id:
             return self._heal_process("renew", name, Expend(role=name))
         request = {"settings": dict(settings), "cluster_id": cluster_id}

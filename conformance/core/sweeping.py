@@ -63,7 +63,7 @@ class Question(NamedTuple):
         """Ask about all items in the highest version."""
         self.ask(node, self.items, self.versions(node)[-1])
 
-    def one_by_one(self, node: NodeClient, turn: int) -> None:
+    def ask_singly(self, node: NodeClient, turn: int) -> None:
         """Ask about the turn's single items, and about all items in the same versions."""
         versions = self.versions(node)
         pairs = _pairs_of_turn(versions, self.items, turn)
@@ -102,7 +102,7 @@ def ask_all(bench: Bench, swept: SweepTargets, turn: int = 0) -> None:
     for question, node in asked:
         question.ask_together(node)
     for question, node in asked:
-        question.one_by_one(node, turn)
+        question.ask_singly(node, turn)
     for question, node in asked:
         question.ask_together(node)
     bench.tape.note(SWEPT_NOTE)

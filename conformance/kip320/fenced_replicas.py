@@ -166,8 +166,8 @@ def refused_fetch_is_no_progress(duo: OneFollower, distance: int, records: int) 
 
 
 class UnassignedFetches(NamedTuple):
-    """Fetches at the log end with the id of a broker without a replica, and the leader as a consumer saw it before and
-    after; then one more write, fetched only by the follower (`matching`), and the leader after that."""
+    """Fetches at the log end with the id of a broker without a replica (`answers`), and the leader as a consumer saw it
+    before and after. `matching` is the follower's own fetch after one more write, `lifted` the leader after that."""
 
     ends: tuple[int, int]
     before: FetchedPartition

@@ -77,7 +77,8 @@ def news_since(
 ) -> dict[str, ColumnNews]:
     """Return the news of each column. Without a baseline no known deviation counts either.
 
-    Too little executed is told of a column that was run as its baseline column was: wholly, in these `profiles`.
+    That too little was executed is reported only for a column that was run like its baseline column: in full, and in these
+    `profiles`.
     """
     labels = list(dict.fromkeys(cell.kafka_version for cell in cells))
     known = explained if baseline.kafka_versions else {}

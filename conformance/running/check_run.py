@@ -74,7 +74,7 @@ class CheckRun:
             else:
                 self.cut_off = True
         except Hindered as hindered:
-            self.note_unfounded(hindered)
+            self.note_no_cluster(hindered)
         except KitError as error:
             self._note_end(error)
         except Exception:  # a bug of the kit or of a check must show in the matrix, and not end the run
@@ -95,7 +95,7 @@ class CheckRun:
         """The seconds that healing may take after an example."""
         return HURRIED_HEAL_TIMEOUT if self.is_over else HEAL_TIMEOUT
 
-    def note_unfounded(self, hindered: Hindered) -> None:
+    def note_no_cluster(self, hindered: Hindered) -> None:
         """Note that the tested system gave the check no cluster or rig to run on."""
         self.remarks += [str(hindered)] if str(hindered) not in self.remarks else []
         self._hindrance = hindered.reason

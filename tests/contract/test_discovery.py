@@ -88,7 +88,7 @@ def test_each_pair_of_main_faults_meets_on_one_partition(drawn: Schedules) -> No
 
 def test_each_kind_of_administration_is_drawn_beside_each_fault(drawn: Schedules) -> None:
     check, _, met = drawn
-    assert [pair for pair in check.machine.offer.besides if not met[pair]] == []  # type: ignore[attr-defined]
+    assert [pair for pair in check.machine.offer.administration_pairs if not met[pair]] == []  # type: ignore[attr-defined]
 
 
 def test_every_fault_on_offer_is_drawn(drawn: Schedules) -> None:

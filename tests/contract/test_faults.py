@@ -22,7 +22,7 @@ from fixtures.faults.base.fault import Fault, Unavailable
 from fixtures.faults.base.injector import Unwitnessed
 from fixtures.faults.base.overlaps import clash
 from fixtures.faults.base.roles import ROLES
-from fixtures.faults.catalogue import FAULTS, fault_named
+from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from fixtures.faults.plans import AnyFault
 from history.effects import Effects
@@ -86,7 +86,7 @@ every_fault = pytest.mark.parametrize("kind", FAULTS, ids=name_of)
 @every_fault
 def test_it_has_a_name_of_its_own_and_says_what_it_is(kind: type[Fault]) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name_of(kind))
-    assert fault_named(name_of(kind)) is kind
+    assert [one for one in FAULTS if name_of(one) == name_of(kind)] == [kind]
     assert inspect.getdoc(kind) not in (None, inspect.getdoc(Fault)), "no docstring"
 
 

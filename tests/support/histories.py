@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.core.waiting import Settled
 from fixtures.consumers import CommittedPartition, ConsumerCommit, PartitionPosition
-from fixtures.faults.catalogue import fault_named
+from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.kinds.unclean import UncleanElection, UncleanElectionByConfig
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Note, Phase, Premise
@@ -583,7 +583,7 @@ def held_on_disk(
 
 def effects_of(fault: str) -> Effects:
     """Return the effects of the fault of that name around a partition; none if no fault has this name."""
-    kind = fault_named(fault)
+    kind = next((kind for kind in FAULTS if kind.__struct_config__.tag == fault), None)
     if kind is None:
         return Effects()
     if issubclass(kind, UncleanElection | UncleanElectionByConfig):

@@ -38,8 +38,8 @@ GROUP = "group"
 
 
 class LogExecutor(TopicAdministration[do.LogStep]):
-    """The executor of log steps on fresh topics: on all three brokers two strict partitions, a loose and a compacted
-    one; a lone one; and the topics that its steps create."""
+    """The executor of log steps on fresh topics: two strict partitions, a loose and a compacted one on all three brokers, a
+    lone one on one broker, and the topics that its steps create."""
 
     def __init__(self, bench: Bench) -> None:
         self.partitions = new_partitions(bench)

@@ -1,8 +1,8 @@
 """The producer machine: transactions and idempotent writes while leaders and coordinators fail (KIP-360, KIP-98, KIP-890).
 
-Idempotent and transactional producers, in both transaction protocols, write from raw requests to replicated partitions: honest
-ones, which send again what is unknown, and requests that have to be refused, such as skipped sequences and those of fenced
-instances. Beside them is kafka-python's own producer, which decides by itself what it asks for, and when. Leaders and
+Idempotent and transactional producers, in both transaction protocols, write to replicated partitions by raw requests: honest
+ones, which repeat requests of unknown outcome, and requests that have to be refused, such as skipped sequences and those of
+fenced instances. In addition, kafka-python's own producer decides by itself which requests it sends, and when. Leaders and
 coordinators are moved, killed, frozen and cut off in any state of a transaction; records are deleted. `executor` runs the steps,
 `conformance.judging.producers` judges the history by the catalogue's invariants.
 """

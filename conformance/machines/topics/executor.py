@@ -77,8 +77,8 @@ class TopicsExecutor(TopicAdministration[do.TopicsStep]):
 
     @run.register
     def _misassign(self, step: do.MisassignPartitions) -> None:
-        """Request partitions on a broker that does not exist, with one assignment per partition to add; if the topic is
-        gone, for each that it was to have."""
+        """Request partitions on a broker that does not exist: one for each partition to add, or, if the topic is gone, one
+        for each partition that it was meant to have."""
         name, node = self.topic(step.on).name, self.asked_broker()
         added = step.total - len(node.metadata([name]).topic(name).partitions)
         node.create_partitions(name, step.total, assignment=((NO_SUCH_BROKER,),) * added)

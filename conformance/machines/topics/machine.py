@@ -1,7 +1,7 @@
 """The topics machine: topics and configurations are created, altered, described and deleted while brokers fail (GEN-01, GEN-19).
 
-Some requests must be refused: they ask for values of their own, of which no broker may show a trace. At rest every broker
-describes what was acknowledged last.
+Some requests must be refused. Their values are in no other request, so no broker may ever show one of them. At rest every
+broker describes what was acknowledged last.
 """
 
 from hypothesis.stateful import initialize, rule

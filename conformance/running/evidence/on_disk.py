@@ -21,7 +21,7 @@ from protocol.records import Record
 if TYPE_CHECKING:
     from fixtures.cluster import KRaftCluster
 
-Words: TypeAlias = Callable[[Record], str]
+DescribeRecord: TypeAlias = Callable[[Record], str]
 """A function that describes a record."""
 
 
@@ -108,7 +108,9 @@ def _control_text(record: Record) -> str:
     return "control" if record.control_type is None else record.control_type.name
 
 
-def _segment_lines(segment: Segment, words: Words = _record_text, about: Sequence[bytes] = ()) -> Iterator[str]:
+def _segment_lines(
+    segment: Segment, words: DescribeRecord = _record_text, about: Sequence[bytes] = ()
+) -> Iterator[str]:
     yield f"    {segment.name}.log, {segment.size} bytes"
     shown = [batch for batch in segment.batches if not about or _names_any(batch, about)]
     for batch in shown:
@@ -123,7 +125,7 @@ def _names_any(batch: StoredBatch, about: Sequence[bytes]) -> bool:
     return any(name in (record.key or b"") for record in batch.records() for name in about)
 
 
-def _batch_text(batch: StoredBatch, words: Words) -> str:
+def _batch_text(batch: StoredBatch, words: DescribeRecord) -> str:
     crc = f"CRC {batch.crc:08x}" if batch.crc_valid else f"CRC {batch.crc:08x} IS WRONG"
     owner = f", producer {batch.producer_id} epoch {batch.producer_epoch}" if batch.producer_id >= 0 else ""
     values = " ".join(_control_text(record) if batch.control else words(record) for record in batch.records())

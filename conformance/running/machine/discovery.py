@@ -11,7 +11,7 @@ from history.observations import Observation
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded example. `news` are violations that no earlier example showed; `evidence` has their folders by breach."""
+    """A recorded example. `evidence` has the folders of its new violations, which no earlier example showed, by breach."""
 
     played: FinishedExample
     new_violations: tuple[Observation, ...] = ()

@@ -193,7 +193,7 @@ def _machine_lines(folder: Path, check: AnyMachine) -> list[str]:
         return []
     return [
         f"{check.id}: {_share_text('pairs of faults on one partition', offer.pairs, reached)}",
-        f"{check.id}: {_share_text('kinds of administration beside a fault', offer.besides, reached)}",
+        f"{check.id}: {_share_text('kinds of administration beside a fault', offer.administration_pairs, reached)}",
     ]
 
 

@@ -111,7 +111,7 @@ class MachineRun(CheckRun):
             if time.monotonic() >= self._explores_until or self.gave_up:
                 return
             finding = self.play(steps, Ending(stops=is_it), shows=is_it)
-            self._investigate(finding, besides=row)
+            self._investigate(finding, excluding=row)
             if shown := [evidence for breach, evidence in finding.evidence.items() if breach.requirement == row]:
                 self.file_replays(requirement=row, evidence=shown[0], seen=1, tries=tries)
                 return
@@ -182,7 +182,7 @@ class MachineRun(CheckRun):
             ending = msgspec.structs.replace(ending, at=min(ending.at, self.ends))
             return ExampleRun(self.check, self.lab, self.standing_cluster(), ending)
         except Hindered as hindered:
-            self.note_unfounded(hindered)
+            self.note_no_cluster(hindered)
             raise
         except KitError as error:
             self.trouble += [] if str(error) in self.trouble else [str(error)]
@@ -241,14 +241,14 @@ class MachineRun(CheckRun):
 
     # --- investigating
 
-    def _investigate(self, finding: Discovery, besides: str = "") -> None:
+    def _investigate(self, finding: Discovery, excluding: str = "") -> None:
         """Investigate a finding's breaches: selected rows first, and among them the one that ended the example.
 
-        Breaches of the row `besides` are left out.
+        Breaches of the row `excluding` are left out.
         """
         suspicion = finding.played.suspicion
         suspected = breach_of(suspicion.observation) if suspicion is not None else None
-        news = [o for o in finding.new_violations if o.requirement != besides]
+        news = [o for o in finding.new_violations if o.requirement != excluding]
         self._shrink(finding, sorted(news, key=lambda o: (o.requirement not in self._asked, breach_of(o) != suspected)))
 
     def _shrink(self, finding: Discovery, broken: Sequence[Observation]) -> None:

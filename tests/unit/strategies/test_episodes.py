@@ -48,19 +48,23 @@ def test_pairs_are_of_main_faults_that_can_overlap() -> None:
 
 
 def test_administration_is_to_meet_each_fault_that_others_can_overlap() -> None:
-    assert OFFER.besides == [("delete-topic", "kill"), ("delete-topic", "stop"), ("delete-topic", "isolate")]
+    assert OFFER.administration_pairs == [
+        ("delete-topic", "kill"),
+        ("delete-topic", "stop"),
+        ("delete-topic", "isolate"),
+    ]
 
 
 def test_the_rarest_come_first_and_equals_take_turns() -> None:
     met = {("kill", "kill"): 3, ("kill", "stop"): 1, ("stop", "stop"): 2}
     assert steer(OFFER, met).pairs[:4] == (("stop", "kill"), ("kill", "stop"), ("stop", "stop"), ("kill", "kill"))
-    assert steer(OFFER, {}, 1).besides[0] != steer(OFFER, {}, 0).besides[0]
+    assert steer(OFFER, {}, 1).administration_pairs[0] != steer(OFFER, {}, 0).administration_pairs[0]
 
 
 def test_there_are_always_as_many_to_choose_from() -> None:
     """A strategy of another size would draw other schedules from the same choices."""
     for met in ({}, {("kill", "kill"): 5}):
-        assert len(steer(OFFER, met).pairs) == len(steer(OFFER, met).besides) == RAREST
+        assert len(steer(OFFER, met).pairs) == len(steer(OFFER, met).administration_pairs) == RAREST
 
 
 @given(data=data())
@@ -99,8 +103,8 @@ def test_an_offer_with_scenes_has_some_of_them_where_no_fault_stands() -> None:
 @settings(max_examples=50, deadline=None)
 def test_a_swarm_can_bring_about_the_meetings_that_it_was_drawn_for(data: DataObject) -> None:
     swarm = data.draw(swarms(OFFER, STEERING))
-    assert {*swarm.pair, swarm.beside[1]} <= set(swarm.faults)
-    assert swarm.beside[0] in swarm.administration
+    assert {*swarm.pair, swarm.administration_pair[1]} <= set(swarm.faults)
+    assert swarm.administration_pair[0] in swarm.administration
 
 
 def _hits(steps: list[Any]) -> list[tuple[str, str]]:
@@ -112,7 +116,7 @@ def _hits(steps: list[Any]) -> list[tuple[str, str]]:
 
 SWARM = Swarm(
     pair=("stop", "kill"),
-    beside=("delete-topic", "isolate"),
+    administration_pair=("delete-topic", "isolate"),
     first="rolling-restart",
     behind="isolate",
     losing="kill",

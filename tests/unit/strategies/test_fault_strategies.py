@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.cli.storm import drawn_faults
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.roles import ROLES
-from fixtures.faults.catalogue import FAULTS, fault_named
+from fixtures.faults.catalogue import FAULTS
 from fixtures.faults.plans import AnyFault, Overlap, Plan, Repeat, Rotate, Single
 from strategies.faults import BOUNDS, faults, faults_of, parameter_strategies, plans
 
@@ -71,7 +71,6 @@ def test_every_fault_is_drawn_when_any_is_asked_for() -> None:
 def test_a_fault_can_be_written_down(fault: Fault) -> None:
     again = msgspec.json.decode(msgspec.json.encode(fault), type=AnyFault)
     assert (type(again), again) == (type(fault), fault)
-    assert fault_named(fault.name) is type(fault)
 
 
 @given(plan=plans())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.kinds.shapes import Isolate
-from strategies.meetings import MeetingFault, count_meetings, standing_at_each
+from strategies.meetings import FaultOnSubject, count_meetings, standing_at_each
 from strategies.steps import AlterClusterDefault, DeleteTopic, Disturb, Heal, HealPartly, ReadEverything
 
 KILL, STOP = Disturb(on="strict-0", fault=Kill()), Disturb(on="strict-0", fault=Stop())
@@ -35,6 +35,6 @@ def test_administration_meets_every_fault_that_stands() -> None:
 def test_standing_faults_are_told_before_each_step() -> None:
     assert [standing for _, standing in standing_at_each([KILL, HealPartly(), ReadEverything()])] == [
         [],
-        [MeetingFault("kill", "strict-0")],
+        [FaultOnSubject("kill", "strict-0")],
         [],
     ]

@@ -81,5 +81,5 @@ def test_the_end_of_a_run_tells_what_was_reached_and_what_was_not(tmp_path: Path
     wanted = f"1 of {len(offer.pairs)} pairs of faults on one partition, not yet: kill + kill"
     assert pairs.startswith(f"machines.log.LogMachine: {wanted}")
     assert besides.startswith(
-        f"machines.log.LogMachine: 2 of {len(offer.besides)} kinds of administration beside a fault"
+        f"machines.log.LogMachine: 2 of {len(offer.administration_pairs)} kinds of administration beside a fault"
     )
