@@ -1,13 +1,14 @@
 """Fields of one description agree (GEN-06): of a partition, a group, a transaction, the quorum."""
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from conformance.judging.facts.descriptions import Described
 from conformance.judging.judge import Finding, story_judge
 from conformance.judging.laws.descriptions import DescriptionStory
 from conformance.judging.log.fields import contradiction
 from protocol.cluster import PartitionMetadata
-from protocol.groups import DescribedGroup
+from protocol.groups import AssignedPartitions, DescribedGroup
 from protocol.quorum import QuorumAnswer, QuorumReplica
 from protocol.transactions import DescribedTransaction
 from protocol.words import say
@@ -31,7 +32,8 @@ def _compared_fields(said: Described) -> tuple[str, tuple[object, ...]]:
     """Return the case, and the fields that are compared."""
     match said:
         case DescribedGroup():
-            return "group", (said.group_state, said.group_epoch, said.assignment_epoch, _member_epochs(said))
+            apart = [_listed(one.assignment) == _listed(one.target_assignment) for one in said.members]
+            return "group", (said.group_state, said.group_epoch, said.assignment_epoch, _member_epochs(said), *apart)
         case DescribedTransaction():
             return "transaction", (said.state, said.partitions)
         case PartitionMetadata():
@@ -62,19 +64,29 @@ def _contradiction_in(said: Described) -> str:
 
 
 def _of_group(group: DescribedGroup) -> str:
-    """Return the contradiction in a group's description by the states of KIP-848; empty for none.
+    """Return the contradiction in a group's description by the states of KIP-848, in capitals or not; empty for none.
 
-    The assignment epoch follows the group epoch, and members follow the assignment.
+    The assignment epoch follows the group epoch, and members follow the assignment: in a stable group each has its target.
     """
-    state, members, epoch = group.group_state, _member_epochs(group), group.group_epoch
+    state, members, epoch = group.group_state.capitalize(), _member_epochs(group), group.group_epoch
     shown = f"{state} with members at {say(members)}, group epoch {epoch}, assignment epoch {group.assignment_epoch}"
+    apart = [one for one in group.members if _listed(one.assignment) != _listed(one.target_assignment)]
     fits = {
         "Empty": not members,
+        "Dead": not members,
         "Assigning": bool(members) and group.assignment_epoch < epoch,
         "Reconciling": bool(members) and group.assignment_epoch == epoch,
         "Stable": bool(members) and group.assignment_epoch == epoch and {*members} == {epoch},
     }
+    if state == "Stable" and fits[state] and apart:
+        return f"{shown}, and {apart[0]}"
     return "" if fits.get(state, True) and max(members, default=0) <= epoch else shown
+
+
+def _listed(assigned: AssignedPartitions) -> frozenset[tuple[UUID, int]]:
+    return frozenset(
+        [(topic.topic_id, partition) for topic in assigned.topic_partitions for partition in topic.partitions]
+    )
 
 
 def _of_quorum(quorum: QuorumAnswer) -> str:

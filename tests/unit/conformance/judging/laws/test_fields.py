@@ -43,6 +43,7 @@ def group(state: str, *members: int, epoch: int = 3, assignment: int = 3) -> lis
         ("Assigning", (2,), 2),
         ("Reconciling", (2, 3), 3),
         ("Stable", (3, 3), 3),
+        ("stable", (3, 3), 3),
         ("Dead", (), 0),
     ],
 )
@@ -60,10 +61,23 @@ def test_a_group_that_fits_its_state(state: str, members: tuple[int, ...], assig
         ("Reconciling", (3,), 2),
         ("Assigning", (2,), 3),
         ("Reconciling", (4,), 3),
+        ("stable", (2, 3), 3),
+        ("empty", (3,), 3),
+        ("Dead", (3,), 3),
     ],
 )
 def test_a_group_that_contradicts_its_state(state: str, members: tuple[int, ...], assignment: int) -> None:
     assert group(state, *members, assignment=assignment) == [("group", "violated")]
+
+
+@pytest.mark.parametrize(
+    ("state", "target", "result"), [("Stable", 0, "held"), ("Stable", 1, "violated"), ("Reconciling", 1, "held")]
+)
+def test_members_of_a_stable_group_have_what_they_should(state: str, target: int, result: str) -> None:
+    has, wanted = ({"topic_partitions": [{"topic_id": str(UUID(int=7)), "partitions": [one]}]} for one in (0, target))
+    member = {"member_epoch": 3, "member_id": "m", "assignment": has, "target_assignment": wanted}
+    value = {"group_state": state, "group_epoch": 3, "assignment_epoch": 3, "members": [member], "error_code": 0}
+    assert answered("consumer_group_describe", {"group": "g"}, value) == [("group", result)]
 
 
 @pytest.mark.parametrize(
