@@ -8,6 +8,7 @@ from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.groups import answers as answers_to_members
 from conformance.judging.groups import epochs, owners
+from conformance.judging.groups import log as logs_of_groups
 from conformance.judging.groups import offsets as offsets_of_groups
 from conformance.judging.judge import Judge
 from conformance.judging.laws import answers, fields, groups, same_answers
@@ -99,6 +100,7 @@ MODULES = (
     answers_to_members,
     epochs,
     offsets_of_groups,
+    logs_of_groups,
     high_watermark,
     leaders,
     votes,

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from history.readings import GroupRecord
 from protocol.codes import Error
-from tests.support.groups import GroupHistory, GroupPair, handed_over, revoked, settled
+from tests.support.groups import (
+    GroupHistory,
+    GroupPair,
+    assignment,
+    group_epoch,
+    handed_over,
+    revoked,
+    settled,
+    stored,
+    target_epoch,
+)
 
 Pair = tuple[GroupHistory, GroupHistory]
 
@@ -72,6 +83,42 @@ def lost_offset() -> Pair:
     return shows(-1), shows(3)
 
 
+def robbed_owner_in_the_log() -> Pair:
+    """Log a partition as b's while a has it, or after a has given it up."""
+
+    def logs(*given_up: GroupRecord) -> GroupHistory:
+        return GroupHistory().logs(assignment("a", 1, {0: 1}), *given_up, assignment("b", 2, {0: 2}))
+
+    return logs(assignment("a", 1, {}, {0: 1})), logs(assignment("a", 2, {}))
+
+
+def epoch_ahead_in_the_log() -> Pair:
+    """Log a member above the target assignment epoch, or at it."""
+
+    def logs(epoch: int) -> GroupHistory:
+        return GroupHistory().logs(group_epoch(3), target_epoch(2), assignment("a", epoch, {0: 1}))
+
+    return logs(3), logs(2)
+
+
+def epoch_that_was_not_logged() -> Pair:
+    """Answer a heartbeat with an epoch that the log lacks, or has."""
+
+    def logs(epoch: int) -> GroupHistory:
+        return GroupHistory().joins("a", 2).logs(group_epoch(2), target_epoch(2), assignment("a", epoch, {}))
+
+    return logs(1), logs(2)
+
+
+def refused_commit_in_the_log() -> Pair:
+    """Log the offset of a refused commit, or another one."""
+
+    def logs(offset: int) -> GroupHistory:
+        return settled().commits("a", 9, 0, offset=3, error=Error.STALE_MEMBER_EPOCH).logs(stored(0, offset))
+
+    return logs(3), logs(2)
+
+
 PAIRS: dict[str, GroupPair] = {
     "at_most_one_owner": robbed_owner,
     "partition_is_given_after_it_was_given_up": robbed_owner,
@@ -82,5 +129,9 @@ PAIRS: dict[str, GroupPair] = {
     "epochs_never_go_back": fallen_epoch,
     "no_offset_of_an_ownership_that_ended": zombie_offset,
     "commits_of_members_are_readable_or_refused": lost_offset,
+    "at_most_one_owner_by_log": robbed_owner_in_the_log,
+    "logged_epochs_are_in_order": epoch_ahead_in_the_log,
+    "answers_were_logged": epoch_that_was_not_logged,
+    "refused_commits_are_not_logged": refused_commit_in_the_log,
 }
 """By the judge's function, as in `history_pairs`."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
+from msgspec.structs import replace
+
+from history.events import Call
+from history.readings import GroupRecord, GroupRecords, ReadGroupLog
 from protocol.assignments import encode_assignment, subscription
 from protocol.codes import Error
 from protocol.configs import AlterConfigsAnswer, ResourceType
@@ -243,6 +247,55 @@ class GroupHistory(LogHistory):
         call = self._asked(self.coordinator, "offset_fetch", GROUP, wanted, member, epoch, require_stable=stable)
         found = CommittedOffset(version=9, topic=READ.name, partition=partition, offset=offset)
         return self._answered(call, OffsetFetchAnswer(version=9, error=error, partitions=() if error else (found,)))
+
+    # --- the log
+
+    def logs(self, *records: GroupRecord, missing: tuple[int, ...] = ()) -> Self:
+        """Read the group's records, of which some offsets are missing, since they were compacted away."""
+        numbered = [replace(record, offset=n) for n, record in enumerate(records)]
+        found = GroupRecords(0, len(records), tuple(one for one in numbered if one.offset not in missing))
+        request = {"log_partition": 0, "start": 0}
+        call = len(self.events)
+        self.events.append(Call(**self._now(), op=ReadGroupLog.op, node=f"broker-{self.coordinator}", request=request))
+        return self._answered(call, found)
+
+
+def group_epoch(epoch: int | None) -> GroupRecord:
+    """Return the record of a group epoch, or the group's tombstone."""
+    return _record("ConsumerGroupMetadata", None if epoch is None else {"epoch": epoch})
+
+
+def target_epoch(epoch: int) -> GroupRecord:
+    return _record("ConsumerGroupTargetAssignmentMetadata", {"assignment_epoch": epoch})
+
+
+def identity(member: str, instance: str | None = None, *, classic: bool = False) -> GroupRecord:
+    metadata = {"session_timeout_ms": 1} if classic else None
+    value = {"instance_id": instance, "classic_member_metadata": metadata}
+    return _record("ConsumerGroupMemberMetadata", value, member_id=member)
+
+
+def assignment(member: str, epoch: int, assigned: dict[int, int], pending: dict[int, int] | None = None) -> GroupRecord:
+    """Return a member's record with its partitions and their assignment epochs."""
+    lists = [
+        [{"topic_id": str(READ.id), "partitions": [*found], "assignment_epochs": [*found.values()]}] if found else []
+        for found in (assigned, pending or {})
+    ]
+    value = {"member_epoch": epoch, "assigned_partitions": lists[0], "partitions_pending_revocation": lists[1]}
+    return _record("ConsumerGroupCurrentMemberAssignment", value, member_id=member)
+
+
+def departed(member: str) -> GroupRecord:
+    return _record("ConsumerGroupCurrentMemberAssignment", None, member_id=member)
+
+
+def stored(partition: int, offset: int) -> GroupRecord:
+    key = {"group": GROUP, "topic": READ.name, "partition": partition}
+    return GroupRecord(offset=-1, kind="OffsetCommit", key=key, value={"offset": offset})
+
+
+def _record(kind: str, value: dict[str, Any] | None, **key: str) -> GroupRecord:
+    return GroupRecord(offset=-1, kind=kind, key={"group_id": GROUP, **key}, value=value)
 
 
 GroupPair = Callable[[], tuple[GroupHistory, GroupHistory]]

@@ -31,3 +31,11 @@ DESCRIPTION_NOT_STABLE = Evidence(
     since="the fault",
     until="the description",
 )
+LOG_COMPACTED = Evidence(
+    "group-log-compacted",
+    "a read of the group's partition of __consumer_offsets lacks offsets, so states of the group are not known",
+    about="one read of one partition",
+    since="the first offset that it lacks",
+    until="the end of the read",
+    kind="left-out",
+)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidence
 from conformance.judging.facts.exchange import Exchange
+from conformance.judging.facts.group_log import LoggedGroup
 from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
 from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription, GroupSettings
 from conformance.judging.log.committed_offsets import OFFSETS_TOPIC
@@ -34,6 +35,7 @@ class GroupStory(Story):
         self.fetches: list[GroupFetch] = []
         self.described: list[GroupDescription] = []
         self.altered: list[GroupSettings] = []
+        self.logs: list[LoggedGroup] = []
 
     _TAKES: ClassVar[dict[type[Any], Callable[["GroupStory", Any], None]]] = {
         Beat: lambda story, fact: story.beats.append(fact),
@@ -42,6 +44,7 @@ class GroupStory(Story):
         GroupFetch: lambda story, fact: story.fetches.append(fact),
         GroupDescription: lambda story, fact: story.described.append(fact),
         GroupSettings: lambda story, fact: story.altered.append(fact),
+        LoggedGroup: lambda story, fact: story.logs.append(fact),
     }
 
     def add_fact(self, fact: Any) -> None:
@@ -68,6 +71,11 @@ class GroupStory(Story):
         if any(self._may_lose(span, {first.node, second.node}) for span in spans):
             return OFFSETS_LOST
         return STALE_COORDINATOR if self._is_stale(second) else None
+
+    def may_have_lost_records(self, event: int) -> bool:
+        """True if a fault before an event elected the group's partition uncleanly, or damaged any replica of it."""
+        spans = (span for span in self.timeline.spans if span.began < event)
+        return any(self._may_lose(span, span.nodes) for span in spans)
 
     def _may_lose(self, span: FaultSpan, nodes: Iterable[str]) -> bool:
         """True if the fault elected the group's partition uncleanly, or damaged it on one of these nodes."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from conformance.judging.groups.evidence import (
     DESCRIPTION_NOT_STABLE,
     GROUP_MAY_BE_DELETED,
+    LOG_COMPACTED,
     MAY_BE_REMOVED,
     MEMBER_NOT_KNOWN,
 )
 from history.events import History
 from tests.contract.forgiven.entry import Forgiven
-from tests.support.groups import GroupHistory, handed_over, settled
+from tests.support.groups import GroupHistory, assignment, group_epoch, handed_over, settled, target_epoch
 
 
 def _silent(seconds: float, wakes: str = "") -> History:
@@ -68,6 +69,13 @@ def _described(by: int = 2, when: str = "between", *, beats: bool = False) -> Hi
     return (history.kill(1) if when == "after" else history).history
 
 
+def _compacted(missing: tuple[int, ...] = (1,), *, first: bool = False) -> History:
+    """Read the log of a group whose member was answered; some offsets are missing, perhaps in another read of it."""
+    history = GroupHistory().joins("a", 2)
+    records = group_epoch(2), target_epoch(2), assignment("a", 2, {})
+    return (history.logs(*records[:2]) if first else history).logs(*records, missing=missing).history
+
+
 ENTRIES = (
     Forgiven(
         MAY_BE_REMOVED,
@@ -108,6 +116,17 @@ ENTRIES = (
             "described otherwise": lambda: _described(beats=True),
             "before it began": lambda: _described(when="after"),
             "after it ended": lambda: _described(when="before"),
+        },
+    ),
+    Forgiven(
+        LOG_COMPACTED,
+        row="GEN-13",
+        covered=_compacted,
+        near={"too little": lambda: _compacted(())},
+        applies={
+            "another subject": "each read is judged alone",
+            "before it began": "what a read lacks, it lacks from its begin on",
+            "after it ended": "each read is judged alone",
         },
     ),
 )

@@ -1,0 +1,54 @@
+"""Facts about the records of groups in the offsets topic, as its leader serves them."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from conformance.judging.facts.exchange import Attributed, Decoding, Exchange, decodes
+from conformance.judging.facts.memberships import Places
+from history.readings import GroupRecord, GroupRecords, ReadGroupLog
+
+GROUP, TARGET = "ConsumerGroupMetadata", "ConsumerGroupTargetAssignmentMetadata"
+MEMBER, ASSIGNMENT, OFFSET = "ConsumerGroupMemberMetadata", "ConsumerGroupCurrentMemberAssignment", "OffsetCommit"
+
+
+class LoggedGroup(Exchange, frozen=True, gc=False):
+    """The records of one group in a read of the partition that holds them, in their order.
+
+    `is_whole` is false if the read lacks records, since they were compacted away.
+    """
+
+    is_whole: bool
+    records: tuple[GroupRecord, ...]
+
+
+class LoggedMember(msgspec.Struct, frozen=True, gc=False):
+    """A member in its newest record: its epoch, what it has and what it still has to give up, and its assignment epochs."""
+
+    epoch: int
+    assigned: Places
+    pending: Places
+    epochs: tuple[int, ...]
+
+    @classmethod
+    def from_record(cls, record: GroupRecord) -> "LoggedMember":
+        value = record.value or {}
+        listed = [value.get(name) or () for name in ("assigned_partitions", "partitions_pending_revocation")]
+        assigned, pending = (
+            frozenset([(str(topic["topic_id"]), one) for topic in topics for one in topic["partitions"]])
+            for topics in listed
+        )
+        epochs = [epoch for topics in listed for topic in topics for epoch in topic.get("assignment_epochs") or ()]
+        return cls(value["member_epoch"], assigned, pending, tuple(epochs))
+
+
+@decodes(ReadGroupLog, about=["group"])
+def _logged(request: ReadGroupLog, answer: GroupRecords, at: Decoding) -> Iterator[Attributed]:
+    is_whole = [one.offset for one in answer.records] == [*range(answer.start, answer.end)]
+    found: dict[str, list[GroupRecord]] = {}
+    for record in answer.records:
+        group = record.key.get("group_id") or record.key.get("group")
+        if group:
+            found.setdefault(str(group), []).append(record)
+    for group, records in found.items():
+        yield ("group", group, LoggedGroup(*at.exchange(), is_whole, tuple(records)))

@@ -1,0 +1,228 @@
+"""The records of a group as a second witness: one owner by log (KIP1251-INV-08), epochs in order (AE-03), no refused commit
+(INV-11), and nothing answered that was never logged (GEN-13)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conformance.judging.excuses import OFFSETS_LOST
+from conformance.judging.facts.exchange import NONE
+from conformance.judging.facts.group_log import ASSIGNMENT, GROUP, MEMBER, OFFSET, TARGET, LoggedGroup, LoggedMember
+from conformance.judging.facts.groups import OffsetCommitResult
+from conformance.judging.facts.memberships import GroupDescription, places
+from conformance.judging.groups.evidence import LOG_COMPACTED
+from conformance.judging.groups.story import GroupStory
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from conformance.judging.log.refused_commits import is_refused
+from history.readings import GroupRecord
+from protocol.groups import LEAVE_TO_RETURN, DescribedMember
+from protocol.words import say, say_error
+
+NO_EPOCH = -1
+
+
+class Identity(NamedTuple):
+    """A member's instance id, empty if it is dynamic, and whether it speaks the classic protocol."""
+
+    instance_id: str = ""
+    is_classic: bool = False
+
+
+class LoggedState(NamedTuple):
+    """A group after one of its records: group epoch, target assignment epoch, and members by id."""
+
+    record: GroupRecord
+    epoch: int
+    target: int
+    members: dict[str, LoggedMember]
+    identities: dict[str, Identity]
+
+    def owner(self, member: str) -> str:
+        """Return the instance id of a static member, else the member id."""
+        return self.identities.get(member, Identity()).instance_id or member
+
+    def is_classic(self, member: str) -> bool:
+        return self.identities.get(member, Identity()).is_classic
+
+    def others(self, member: str) -> Iterator[tuple[str, LoggedMember]]:
+        """Yield the other owners, without those that are classic members as this one is: their own leader may assign them."""
+        for id, other in self.members.items():
+            if self.owner(id) != self.owner(member) and not (self.is_classic(id) and self.is_classic(member)):
+                yield id, other
+
+
+def states_of(log: LoggedGroup) -> list[LoggedState]:
+    """Return the group after each of its records but offsets."""
+    epoch = target = NO_EPOCH
+    members: dict[str, LoggedMember] = {}
+    identities: dict[str, Identity] = {}
+    found: list[LoggedState] = []
+    for record in (one for one in log.records if one.kind != OFFSET):
+        id, value = str(record.key.get("member_id", "")), record.value
+        if record.kind == GROUP:
+            epoch = NO_EPOCH if value is None else value["epoch"]
+        elif record.kind == TARGET:
+            target = NO_EPOCH if value is None else value["assignment_epoch"]
+        elif record.kind == MEMBER and value is not None:
+            is_classic = value.get("classic_member_metadata") is not None
+            identities = {**identities, id: Identity(value.get("instance_id") or "", is_classic)}
+        elif record.kind == ASSIGNMENT:
+            members = {one: kept for one, kept in members.items() if one != id}
+            if value is not None:
+                members[id] = LoggedMember.from_record(record)
+        found.append(LoggedState(record, epoch, target, members, identities))
+    return found
+
+
+def logged_states(story: GroupStory) -> list[tuple[LoggedGroup, list[LoggedState]]]:
+    """Return the reads of the group's log, each with the states that it shows."""
+    return [(log, states_of(log)) for log in story.logs]
+
+
+def _excuse(story: GroupStory, log: LoggedGroup, case: str) -> Excuse | None:
+    return Excuse(OFFSETS_LOST, case) if story.may_have_lost_records(log.event) else None
+
+
+# --- owners and epochs
+
+
+@story_judge("KIP1251-INV-08", GroupStory, "logs")
+def at_most_one_owner_by_log(story: GroupStory) -> Iterator[Claim]:
+    """No record gives a member a partition that another member's newest record has as assigned, or as to be given up."""
+    for log, states in story.derive(logged_states):
+        excuse = _excuse(story, log, "log")
+        if excuse is not None:
+            yield excuse
+            continue
+        had: dict[tuple[str, int], tuple[str, bool]] = {}
+        for before, state in zip([None, *states], states, strict=False):
+            for place in _newly_given(before, state):
+                id = state.record.key["member_id"]
+                other = next((one for one, its in state.others(id) if place in its.assigned | its.pending), None)
+                wrong = f"record {state.record.offset} gives {id} partition {place[1]}, which {other} has not given up"
+                former, is_classic = had.get(place, (state.owner(id), False))
+                is_moved = former != state.owner(id) and not (is_classic and state.is_classic(id))
+                if other is not None or is_moved:
+                    yield Finding(other is None, "log", (log.event,), wrong, "two-owners")
+                had[place] = state.owner(id), state.is_classic(id)
+
+
+def _newly_given(before: LoggedState | None, state: LoggedState) -> frozenset[tuple[str, int]]:
+    """Return the partitions that a record gives to its member."""
+    id = state.record.key.get("member_id", "")
+    if state.record.kind != ASSIGNMENT or id not in state.members:
+        return frozenset()
+    former = before.members.get(id) if before is not None else None
+    held = frozenset[tuple[str, int]]() if former is None else former.assigned | former.pending
+    return state.members[id].assigned - held
+
+
+@story_judge("KIP1251-AE-03", GroupStory, "logs")
+def logged_epochs_are_in_order(story: GroupStory) -> Iterator[Claim]:
+    """In each record of a member, assignment epochs <= member epoch <= target assignment epoch <= group epoch.
+
+    A static member that left to return has assignment epochs 0.
+    """
+    for log, states in story.derive(logged_states):
+        for state in states:
+            member = state.members.get(state.record.key.get("member_id", ""))
+            if state.record.kind == ASSIGNMENT and member is not None and NO_EPOCH not in (state.epoch, state.target):
+                shown = (
+                    f"record {state.record.offset} has {state.record.key['member_id']} at epoch {member.epoch} with assignment "
+                    f"epochs {say(member.epochs)}, target assignment epoch {state.target}, group epoch {state.epoch}"
+                )
+                yield Finding(_are_in_order(state, member), "record", (log.event,), shown, "epoch-order")
+
+
+def _are_in_order(state: LoggedState, member: LoggedMember) -> bool:
+    if member.epoch == LEAVE_TO_RETURN:
+        return not any(member.epochs)
+    epochs = max(member.epochs, default=0)
+    return 0 <= epochs <= member.epoch <= state.target <= state.epoch
+
+
+# --- answers
+
+
+@story_judge("GEN-13", GroupStory, "logs")
+def answers_were_logged(story: GroupStory) -> Iterator[Claim]:
+    """A description is a state of the group after one of its records; an epoch that a heartbeat answers is in a record of the
+    member."""
+    for log, states in story.derive(logged_states):
+        excuse = _excuse(story, log, "group") or (None if log.is_whole else Excuse(LOG_COMPACTED, "group"))
+        if excuse is not None:
+            yield excuse
+            continue
+        shown: set[object] = set()
+        known = {(id, member.epoch) for state in states for id, member in state.members.items()}
+        for beat in (one for one in story.beats if one.given_epoch >= 0 and one.event < log.asked):
+            if (what := (beat.member_id, beat.given_epoch, beat.node)) not in shown:
+                shown.add(what)
+                wrong = (
+                    f"{beat.node} answered {beat.member_id} with epoch {beat.given_epoch}, which no record of it has"
+                )
+                yield Finding(what[:2] in known, "group", (beat.event, log.event), wrong, "other-than-logged")
+        for one in (one for one in story.described if one.said.error == NONE and one.event < log.asked):
+            if (key := _key_of(one)) not in shown:
+                shown.add(key)
+                held = any(_is_described(state, one) for state in states) or not one.said.members
+                wrong = (
+                    f"{one.node} described {story.name} as it is after no record: group epoch {one.said.group_epoch}, "
+                    + (", ".join(str(member) for member in one.said.members))
+                )
+                yield Finding(held, "group", (one.event, log.event), wrong, "other-than-logged")
+
+
+def _key_of(one: GroupDescription) -> object:
+    members = [(member.member_id, member.member_epoch, _described_places(member)) for member in one.said.members]
+    return one.said.group_epoch, one.said.assignment_epoch, frozenset(members)
+
+
+def _described_places(member: DescribedMember) -> frozenset[tuple[str, int]]:
+    return places(member.assignment.topic_partitions)
+
+
+def _is_described(state: LoggedState, one: GroupDescription) -> bool:
+    """True if the description fits the state. Releases differ in whether they list what is still to be given up."""
+    found = {member.member_id: member for member in one.said.members}
+    if (state.epoch, state.target) != (
+        one.said.group_epoch,
+        one.said.assignment_epoch,
+    ) or found.keys() != state.members.keys():
+        return False
+    return all(
+        shown.member_epoch == state.members[id].epoch
+        and _described_places(shown)
+        in (state.members[id].assigned, state.members[id].assigned | state.members[id].pending)
+        for id, shown in found.items()
+    )
+
+
+# --- offsets
+
+
+@story_judge("KIP1251-INV-11", GroupStory, "logs")
+def refused_commits_are_not_logged(story: GroupStory) -> Iterator[Claim]:
+    """No record has an offset of a refused commit, unless another commit may have written it."""
+    for log in story.logs:
+        stored = {
+            _stored_offset(record) for record in log.records if record.kind == OFFSET and record.value is not None
+        }
+        for one in story.commits:
+            if one.member_id and is_refused(one) and one.event < log.asked:
+                others = (other for other in story.commits if not is_refused(other) and other.asked < log.event)
+                is_explained = any(_offset(other) == _offset(one) for other in others)
+                wrong = (
+                    f"{one.node} refused offset {one.offset} of {one.topic}-{one.partition} by {one.member_id} with "
+                    f"{say_error(one.accepted)}, and a record has it"
+                )
+                held = is_explained or _offset(one) not in stored
+                yield Finding(held, "refused", (one.event, log.event), wrong, "refused-commit")
+
+
+def _offset(one: OffsetCommitResult) -> tuple[str, int, int]:
+    return one.topic, one.partition, one.offset
+
+
+def _stored_offset(record: GroupRecord) -> tuple[str, int, int]:
+    assert record.value is not None
+    return record.key["topic"], record.key["partition"], record.value["offset"]
