@@ -14,6 +14,8 @@ B: do.Slot = "member-2"
 C: do.Slot = "member-3"
 INSTANCE: do.Slot = "static-1"
 CLASSIC: do.Slot = "eager-1"
+SAME_INSTANCE: do.Slot = "eager-static-1"
+"""A classic member with the instance id of `INSTANCE`."""
 
 
 def _loss(draw: DrawFn, on: do.GroupName) -> steps.Step:
@@ -127,6 +129,29 @@ def ladder(draw: DrawFn, subject: str) -> list[steps.Step]:
 
 
 @composite
+def replaced(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of an instance whose member of one protocol is replaced by one of the other, mostly the only member of the
+    group, and back."""
+    on = do.group_named(subject)
+    beside: list[steps.Step] = draw(sampled_from([[], [], _joined(on, A)]))
+    return [
+        *beside,
+        *_joined(on, INSTANCE),
+        do.Commit(on=on, member=INSTANCE),
+        do.LeaveToReturn(on=on, member=INSTANCE),
+        do.JoinGroup(on=on, member=SAME_INSTANCE, reads_from="both"),
+        do.Settle(on=on),
+        _loss(draw, on),
+        do.Commit(on=on, member=SAME_INSTANCE),
+        do.FetchOffsets(on=on, member=SAME_INSTANCE),
+        do.Beat(on=on, member=INSTANCE),
+        do.Beat(on=on, member=SAME_INSTANCE),
+        steps.Heal(),
+        do.Settle(on=on),
+    ]
+
+
+@composite
 def open_offsets(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of offsets in a transaction whose partition is lost to another member, and whose coordinator is lost,
     before the transaction ends; some of a group that has nothing else."""
@@ -207,6 +232,7 @@ SCENES: dict[str, About] = {
     "there-and-back": there_and_back,
     "instance-away": instance_away,
     "ladder": ladder,
+    "replaced": replaced,
     "open-offsets": open_offsets,
     "compacted-meanwhile": compacted_meanwhile,
     "repeated-join": repeated_join,

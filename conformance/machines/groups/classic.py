@@ -27,7 +27,8 @@ class ClassicMember(LoneClassicMember):
     def __init__(self, ground: Ground, on: do.GroupName, slot: do.Slot, instance_id: str | None) -> None:
         super().__init__(ground.bench, ground.names[on])
         self.instance_id = instance_id
-        self._ground, self._on, self._slot = ground, on, slot
+        self._ground, self._on = ground, on
+        self.place = f"{on} {slot}"
         self.joined: JoinGroupAnswer | None = None
         self.owned: frozenset[tuple[str, int]] = frozenset()
         self.to_give_up: frozenset[tuple[str, int]] = frozenset()
@@ -36,13 +37,13 @@ class ClassicMember(LoneClassicMember):
 
     def coordinator(self) -> NodeClient:
         """Return a connection of its own to the coordinator, since a JoinGroup may wait for others."""
-        return self._ground.bench.node(self._ground.coordinator(self._on).node, purpose=f"{self._on} {self._slot}")
+        return self._ground.bench.node(self._ground.coordinator(self._on).node, purpose=self.place)
 
     def send_join(self, node: NodeClient, cooperative: bool) -> None:
         """Send JoinGroup, for the first time or again. An eager member gives everything up before."""
         if not cooperative:
             self.to_give_up = self.owned = frozenset()
-        topics = self._ground.read_by[self.id or self._slot]
+        topics = self._ground.read_by[self.id or self.place]
         owned = {topic: [p for of, p in sorted(self.owned) if of == topic] for topic, _ in self.owned}
         answer = node.join_group(
             self.group_id,
@@ -117,8 +118,9 @@ class ClassicSlot(Slot):
         return self._member
 
     def _begin(self, to: do.Subscription) -> None:
+        topics = self._topics(to)
         self._member = ClassicMember(self.ground, self.on, self.slot, self._instance)
-        self.ground.read_by[self.slot] = self._topics(to)
+        self.ground.read_by[self._member.place] = topics
 
     def _topics(self, to: do.Subscription) -> list[str]:
         if to.startswith("pattern"):
