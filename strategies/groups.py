@@ -63,7 +63,7 @@ class JoinGroup(OfMember, frozen=True, kw_only=True, tag="join-group"):
     """
 
     reads_from: Subscription = "wide"
-    assignor: Literal["", "uniform", "range"] = ""
+    assignor: Literal["default", "uniform", "range"] = "default"
     known_id: bool = False
     hasty: bool = False
 

@@ -52,7 +52,7 @@ def joins(on: str) -> SearchStrategy[do.JoinGroup]:
         on=just(on),
         member=_MEMBER,
         reads_from=_SUBSCRIPTION,
-        assignor=sampled_from(["", "", "uniform", "range"]),
+        assignor=sampled_from(["default", "default", "uniform", "range"]),
         known_id=sampled_from([False, False, False, True]),
         hasty=sampled_from([False, False, False, False, True]),
     )

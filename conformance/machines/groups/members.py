@@ -127,7 +127,8 @@ class ConsumerSlot(Slot):
 
     def _send_join(self, member: Member, *, received: bool = True) -> HeartbeatAnswer:
         subscribed = self._subscribed(self._how.reads_from)
-        joined = {"member_epoch": JOIN, "owned": (), "server_assignor": self._how.assignor or None}
+        assignor = None if self._how.assignor == "default" else self._how.assignor
+        joined = {"member_epoch": JOIN, "owned": (), "server_assignor": assignor}
         return member.heartbeat(received=received, **joined, **subscribed)
 
     def _note(self, answer: HeartbeatAnswer) -> None:
