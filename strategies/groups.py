@@ -26,6 +26,8 @@ TopicName = Literal["wide", "narrow", "passing"]
 """The topics that groups read: five partitions, three, and one that is created by a step."""
 TOPICS: tuple[TopicName, ...] = ("wide", "narrow", "passing")
 PARTITIONS: dict[TopicName, int] = {"wide": 5, "narrow": 3, "passing": 1}
+ONE_REPLICA = {"min.insync.replicas": "1"}
+"""The configuration of these topics, which have one replica and no records."""
 
 Subscription = Literal["wide", "narrow", "both", "all", "pattern-of-two", "pattern-of-all", "nowhere"]
 """The topics that a member reads, by name or by a regular expression; `nowhere` is a topic that does not exist."""

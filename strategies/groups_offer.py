@@ -200,7 +200,11 @@ def compactions(on: str) -> SearchStrategy[do.CompactLog]:
 
 
 def creations(on: str) -> SearchStrategy[steps.CreateTopic]:
-    return just(steps.CreateTopic(on="passing", partitions=do.PARTITIONS["passing"], replication_factor=1))
+    return just(
+        steps.CreateTopic(
+            on="passing", partitions=do.PARTITIONS["passing"], replication_factor=1, configs=do.ONE_REPLICA
+        )
+    )
 
 
 def deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
@@ -209,7 +213,9 @@ def deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
     return builds(
-        lambda topic: steps.RecreateTopic(on=topic, partitions=do.PARTITIONS[topic], replication_factor=1),
+        lambda topic: steps.RecreateTopic(
+            on=topic, partitions=do.PARTITIONS[topic], replication_factor=1, configs=do.ONE_REPLICA
+        ),
         sampled_from(["passing", "passing", "narrow"]),
     )
 

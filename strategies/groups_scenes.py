@@ -129,7 +129,7 @@ def ladder(draw: DrawFn, subject: str) -> list[steps.Step]:
 
 
 @composite
-def replaced(draw: DrawFn, subject: str) -> list[steps.Step]:
+def replace_by_other_protocol(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of an instance whose member of one protocol is replaced by one of the other, mostly the only member of the
     group, and back."""
     on = do.group_named(subject)
@@ -211,7 +211,9 @@ def repeated_join(draw: DrawFn, subject: str) -> list[steps.Step]:
 def topic_created_again(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of a topic that is deleted and created again while its members are silent or away."""
     on = do.group_named(subject)
-    again = steps.RecreateTopic(on="narrow", partitions=do.PARTITIONS["narrow"], replication_factor=1)
+    again = steps.RecreateTopic(
+        on="narrow", partitions=do.PARTITIONS["narrow"], replication_factor=1, configs=do.ONE_REPLICA
+    )
     return [
         *_joined(on, INSTANCE, A),
         do.Commit(on=on, member=A, held_back=True),
@@ -232,7 +234,7 @@ SCENES: dict[str, About] = {
     "there-and-back": there_and_back,
     "instance-away": instance_away,
     "ladder": ladder,
-    "replaced": replaced,
+    "replaced": replace_by_other_protocol,
     "open-offsets": open_offsets,
     "compacted-meanwhile": compacted_meanwhile,
     "repeated-join": repeated_join,

@@ -118,7 +118,7 @@ def new_topics(bench: Bench) -> dict[str, Topic]:
     """Create the topics that groups read from the beginning, and the anchor, which no step changes."""
     ids = [bench.id_of(name) for name in bench.brokers]
     spread = {on: tuple((ids[n % len(ids)],) for n in range(do.PARTITIONS[on])) for on in do.TOPICS[:2]}
-    wanted = [NewTopic(bench.fresh_name(on), replicas) for on, replicas in spread.items()]
+    wanted = [NewTopic(bench.fresh_name(on), replicas, configs=do.ONE_REPLICA) for on, replicas in spread.items()]
     created = create_topics(bench, [*wanted, NewTopic(bench.fresh_name("anchor"), (tuple(ids),))])
     return dict(zip((*spread, "anchor"), created, strict=True))
 
