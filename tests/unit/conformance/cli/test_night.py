@@ -15,35 +15,20 @@ import pytest
 
 from conformance.campaign.night.canaries import PlantedBug, plan_canaries
 from conformance.campaign.night.plan import read_night, write_night
-from conformance.campaign.outcome import judged_columns
 from conformance.catalogue import shipped_rows
 from conformance.cli.means import Means
 from conformance.cli.night import night
-from conformance.judging.news import judged_cell
-from conformance.running.baseline import Baseline
 from fixtures.errors import EngineMissing, WrongUse
 from fixtures.images import select_versions
 from protocol.errors import KitError
 from reports.carried import read_carried
-from reports.matrix_file import ComparedCell
 from tests.support.fake_column_run import OTHER
+from tests.support.merged_night import merge_here
 
 ALL = select_versions(["all"])
 ONE, *OTHERS = ALL
 NEW = f"{OTHER} ({shipped_rows()[OTHER].cases[0].id})"
 FAKE = (sys.executable, "-m", "tests.support.fake_column_run")
-
-
-def merge_here(out: Path, options: Sequence[str]) -> int:
-    """Write the part of a matrix.json that a night reads, without Spark."""
-    judged = judged_columns(out / "shards")
-    evidence = [str(path.relative_to(out)) for path in out.glob("evidence/*/*")]
-    cells = [ComparedCell(**msgspec.structs.asdict(judged_cell(cell, {})), evidence=evidence) for cell in judged.cells]
-    labels = list(dict.fromkeys(cell.kafka_version for cell in cells))
-    (out / "matrix" / "parquet").mkdir(parents=True)
-    (out / "matrix" / "matrix.json").write_bytes(msgspec.json.encode(Baseline(kafka_versions=labels, cells=[*cells])))
-    (out / "matrix" / "options.json").write_text(json.dumps([*options]))
-    return 0
 
 
 class Nights:
