@@ -7,7 +7,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.groups import answers as answers_to_members
-from conformance.judging.groups import epochs, owners
+from conformance.judging.groups import balance, epochs, owners
 from conformance.judging.groups import log as logs_of_groups
 from conformance.judging.groups import offsets as offsets_of_groups
 from conformance.judging.judge import Judge
@@ -101,6 +101,7 @@ MODULES = (
     epochs,
     offsets_of_groups,
     logs_of_groups,
+    balance,
     high_watermark,
     leaders,
     votes,

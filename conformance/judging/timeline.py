@@ -16,7 +16,7 @@ from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Note, Overdue, Premise
 from protocol.codes import Error
 from protocol.messages import Topic
-from protocol.topics import CreatedTopic, CreateTopics, DeleteTopics
+from protocol.topics import CreatedTopic, CreatePartitions, CreateTopics, DeleteTopics
 
 HEALED = "all faults are healed and nobody writes any more"
 """The premise with which the wait for agreement begins (KIP101-INV-18)."""
@@ -26,7 +26,9 @@ CONVERGENCE_TIMEOUT = 33.0
 """Seconds within which AT_REST must follow HEALED: 30 and the session timeout (KIP101-INV-18, KIP320-REPL-09)."""
 RETURNS = frozenset(("heal", "start", "resume"))
 """The actions of faults after which a node may come back."""
-NOTED = RETURNS | {DeleteTopics.op}
+CHANGES_TOPICS = frozenset((CreateTopics.op, CreatePartitions.op, DeleteTopics.op))
+"""The calls that change which topics there are, or their partitions."""
+NOTED = RETURNS | CHANGES_TOPICS
 """The calls that the timeline reads; of all other events it reads any but answers."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
@@ -146,6 +148,8 @@ class Timeline:
         """The event of AT_REST where it was not met in time."""
         self.deletions: list[tuple[int, frozenset[str]]] = []
         """The requests to delete topics, each with its event and the names and ids of the topics."""
+        self.topic_changes: list[int] = []
+        """The events of requests to create, grow or delete topics."""
         self.version = 0
         self._injected: dict[str, WitnessedFault] = {}
         self.incarnations: dict[str, int] = {}
@@ -159,8 +163,8 @@ class Timeline:
 
     def feed(self, event: AnyEvent) -> None:
         match event:
-            case Call() if event.op == DeleteTopics.op:
-                self._note_deletion(event)
+            case Call() if event.op in CHANGES_TOPICS:
+                self._note_topics(event)
             case Call() if event.op in RETURNS:
                 self._note_return(event)
             case Fault():
@@ -175,10 +179,13 @@ class Timeline:
             errors = {one.name: one.error for one in results}
             self.created_topics |= {one.name for one in request.topics if errors.get(one.name) in _MAY_HAVE_CREATED}
 
-    def _note_deletion(self, event: Call) -> None:
+    def _note_topics(self, event: Call) -> None:
+        self.topic_changes.append(event.n)
+        self.version += 1
+        if event.op != DeleteTopics.op:
+            return
         topics = [Topic.of(topic) for topic in msgspec.convert(event.request, DeleteTopics).topics]
         self.deletions.append((event.n, frozenset([str(key) for topic in topics for key in (topic.name, topic.id)])))
-        self.version += 1
 
     def may_be_deleted(self, topics: Collection[str], event: int) -> bool:
         """True if the deletion of a topic with one of these names or ids was requested before an event."""

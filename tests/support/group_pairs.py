@@ -10,6 +10,7 @@ from tests.support.groups import (
     assignment,
     group_epoch,
     handed_over,
+    keeps_up,
     revoked,
     settled,
     stored,
@@ -119,6 +120,15 @@ def refused_commit_in_the_log() -> Pair:
     return logs(3), logs(2)
 
 
+def group_without_balance() -> Pair:
+    """Describe b as behind the group epoch after 32 s of heartbeats, or after 20."""
+
+    def waits(seconds: float) -> GroupHistory:
+        return keeps_up(seconds).shows(("a", 3, (0,)), ("b", 2, (1,)), epoch=3)
+
+    return waits(32), waits(20)
+
+
 PAIRS: dict[str, GroupPair] = {
     "at_most_one_owner": robbed_owner,
     "partition_is_given_after_it_was_given_up": robbed_owner,
@@ -133,5 +143,6 @@ PAIRS: dict[str, GroupPair] = {
     "logged_epochs_are_in_order": epoch_ahead_in_the_log,
     "answers_were_logged": epoch_that_was_not_logged,
     "refused_commits_are_not_logged": refused_commit_in_the_log,
+    "group_becomes_stable": group_without_balance,
 }
 """By the judge's function, as in `history_pairs`."""

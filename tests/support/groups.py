@@ -315,3 +315,14 @@ def revoked() -> GroupHistory:
 def handed_over() -> GroupHistory:
     """Let a give up partition 1, which is then given to b at epoch 2."""
     return revoked().beats("a", 1, 2, owned=(0,)).beats("b", 2, given=(1,))
+
+
+def keeps_up(seconds: float, after: GroupHistory | None = None) -> GroupHistory:
+    """Let a and b heartbeat every two seconds, by default after b was given its partition."""
+    history = handed_over() if after is None else after
+    while seconds > 0:
+        history.later(2)
+        seconds -= 2
+        history.beats("a", 2, given=(0,)).beats("a", 2, owned=(0,))
+        history.beats("b", 2, given=(1,)).beats("b", 2, owned=(1,))
+    return history

@@ -103,6 +103,8 @@ class Decoding:
         """Consumers that are members of a group."""
         self.topic_ids: dict[str, UUID] = {}
         """The latest known ids of topics, by name."""
+        self.partition_counts: dict[str, int] = {}
+        """The latest known numbers of partitions of the topics that are not deleted, by name."""
         self.known: dict[Any, Any] = {}
         """Repeated values (batches, states of partitions) by their fields: created once, and compared by identity after that."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, LostAnswer, decodes
+from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, LostAnswer, decodes, name_of
 from conformance.judging.facts.topics import GROUP
 from protocol.assignments import assigned_in, owned_in
 from protocol.cluster import Metadata, MetadataAnswer
@@ -25,7 +25,7 @@ from protocol.groups import (
     SyncGroupAnswer,
     TopicPartitions,
 )
-from protocol.topics import CreateTopics, CreateTopicsAnswer
+from protocol.topics import CreateTopics, CreateTopicsAnswer, DeleteTopics, TopicResults
 
 Places: TypeAlias = frozenset[tuple[str, int]]
 """Partitions by topic and index; a topic is named by its id, or by its name if the history does not tell the id."""
@@ -71,9 +71,13 @@ class ClassicRequest(Exchange, frozen=True, kw_only=True, gc=False):
 
 
 class GroupDescription(Exchange, frozen=True, gc=False):
-    """A broker's description of a group of the consumer protocol; `said.error` is its error."""
+    """A broker's description of a group of the consumer protocol; `said.error` is its error.
+
+    `wanted` are the known partitions of all topics to which members are subscribed by name.
+    """
 
     said: DescribedGroup
+    wanted: Places = frozenset()
 
 
 class GroupSettings(Exchange, frozen=True, gc=False):
@@ -114,7 +118,7 @@ def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | LostAnswer,
 
 @decodes(ConsumerGroupDescribe, about=["group"])
 def _described(request: ConsumerGroupDescribe, answer: DescribedGroup, at: Decoding) -> Iterator[Attributed]:
-    yield ("group", request.group, GroupDescription(*at.exchange(), answer))
+    yield ("group", request.group, GroupDescription(*at.exchange(), answer, _wanted(answer, at)))
 
 
 @decodes(ConsumerGroupDescribeMany, about=["group"])
@@ -122,7 +126,12 @@ def _described_with_others(
     request: ConsumerGroupDescribeMany, answer: DescribedGroups, at: Decoding
 ) -> Iterator[Attributed]:
     for group in answer.groups:
-        yield ("group", group.group_id, GroupDescription(*at.exchange(), group))
+        yield ("group", group.group_id, GroupDescription(*at.exchange(), group, _wanted(group, at)))
+
+
+def _wanted(group: DescribedGroup, at: Decoding) -> Places:
+    names = {name for member in group.members for name in member.subscribed_topic_names}
+    return _named_places({name: range(at.partition_counts.get(name, 0)) for name in names}, at)
 
 
 # --- the classic protocol
@@ -207,6 +216,16 @@ def _created(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) ->
 
 @decodes(Metadata, about=["group"])
 def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[Attributed]:
-    """Note the ids of topics."""
-    at.topic_ids.update({one.name: one.topic_id for one in answer.topics if one.name and one.topic_id})
+    """Note the ids of topics, and their numbers of partitions."""
+    for one in answer.topics:
+        if one.name and one.topic_id and one.error == NONE:
+            at.topic_ids[one.name], at.partition_counts[one.name] = one.topic_id, len(one.partitions)
+    return ()
+
+
+@decodes(DeleteTopics, about=["group"], lost=True)
+def _deleted(request: DeleteTopics, answer: TopicResults | LostAnswer, at: Decoding) -> Iterable[Attributed]:
+    """Forget the numbers of partitions of topics that may be deleted."""
+    for topic in request.topics:
+        at.partition_counts.pop(name_of(topic), None)
     return ()
