@@ -18,7 +18,7 @@ GROUP_MAY_BE_DELETED = Evidence(
 )
 MEMBER_NOT_KNOWN = Evidence(
     "member-not-known",
-    "a request of the member got no answer or is in flight, so its epoch may be higher than answers show",
+    "a request of the member is in flight, or was not answered, or with an error that leaves its outcome open",
     about="one member",
     since="the request",
     until="two later answers, or its own",

@@ -12,7 +12,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Exchange
+from conformance.judging.facts.exchange import NEVER_SENT, NONE, Exchange
 from conformance.judging.facts.memberships import Beat, ClassicRequest
 from conformance.judging.groups.story import SAFE_SHARE, GroupStory
 from protocol.codes import Error
@@ -25,7 +25,31 @@ How = Literal["acknowledged", "left", "removed", "abandoned"]
 know the member, or that the member is fenced, after which its client gives up everything."""
 UNKNOWN_MEMBER = frozenset((Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
 ABANDONS = frozenset((Error.FENCED_MEMBER_EPOCH, Error.ILLEGAL_GENERATION))
-HONOURED = frozenset((NONE, UNKNOWN_OUTCOME))
+REFUSALS = frozenset(
+    (
+        NEVER_SENT,
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.ILLEGAL_GENERATION,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.INVALID_GROUP_ID,
+        Error.UNKNOWN_MEMBER_ID,
+        Error.REBALANCE_IN_PROGRESS,
+        Error.UNSUPPORTED_VERSION,
+        Error.INVALID_REQUEST,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.MEMBER_ID_REQUIRED,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.FENCED_INSTANCE_ID,
+        Error.FENCED_MEMBER_EPOCH,
+        Error.UNRELEASED_INSTANCE_ID,
+        Error.UNSUPPORTED_ASSIGNOR,
+        Error.STALE_MEMBER_EPOCH,
+        Error.INVALID_SESSION_TIMEOUT,
+        Error.INVALID_REGULAR_EXPRESSION,
+    )
+)
+"""Errors of requests that changed nothing. Any other error leaves that open: COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR, for
+example, may mean that the record was appended, and not replicated in time."""
 ANSWERS_TO_SETTLE = 2
 """The number of later answers after which a request without an answer no longer takes effect."""
 
@@ -151,7 +175,7 @@ class Member:
     # --- calls
 
     def _take_call(self, one: Request) -> None:
-        if one.error not in HONOURED:
+        if one.error in REFUSALS:
             return
         if _leaves(one):
             self.leaves(one.asked)
@@ -191,7 +215,7 @@ class Member:
             if not _leaves(one):
                 self._granted, self._since = one.event, one.event if self._since < 0 else self._since
             self._take_granted(one)
-        elif one.error == UNKNOWN_OUTCOME:
+        elif is_open(one):
             self._in_doubt, self._is_blind = ANSWERS_TO_SETTLE, True
         elif one.instance_id in ("", self.instance_id):
             if one.error in UNKNOWN_MEMBER:
@@ -264,12 +288,17 @@ class Member:
                 elif one.error == Error.REBALANCE_IN_PROGRESS and since < 0:
                     since = one.asked
                 continue
-            if one.error in HONOURED and one.owned is not None and one.owned <= (given or frozenset()):
+            if one.error not in REFUSALS and one.owned is not None and one.owned <= (given or frozenset()):
                 since = -1
-            if one.error == UNKNOWN_OUTCOME or (one.given is not None and given is not None and given - one.given):
+            if is_open(one) or (one.given is not None and given is not None and given - one.given):
                 since = one.asked if since < 0 else since
             given = one.given if one.given is not None else given
         return since
+
+
+def is_open(one: Request) -> bool:
+    """True if it is not known whether a request took effect."""
+    return one.error != NONE and one.error not in REFUSALS
 
 
 def _leaves(one: Request) -> bool:
@@ -291,7 +320,9 @@ def members_of(story: GroupStory) -> dict[str, Member]:
         one = turn.request
         if one.member_id:
             members.setdefault(one.member_id, Member(story, one.member_id)).take(turn)
-        elif isinstance(one, ClassicRequest) and one.kind == "leave" and one.error in HONOURED and not turn.is_answer:
+        elif (
+            isinstance(one, ClassicRequest) and one.kind == "leave" and one.error not in REFUSALS and not turn.is_answer
+        ):
             for member in members.values():
                 if member.instance_id and member.instance_id == one.instance_id:
                     member.leaves(one.asked)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
-from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, by_asked
+from conformance.judging.facts.exchange import NONE, by_asked
 from conformance.judging.facts.groups import FetchedPartition, GroupFetch, OffsetCommitResult
 from conformance.judging.groups.members import Place
 from conformance.judging.groups.owners import Handover, handovers
@@ -90,8 +90,12 @@ def _late_commits(handover: Handover, offsets: Offsets) -> Iterator[tuple[Offset
         is_replaced = one.transactional_id is not None and isinstance(baseline, OffsetCommitResult)
         if one.asked > began:
             yield one, one
-        elif baseline is not None and (one.event > baseline.asked or one.accepted == UNKNOWN_OUTCOME or is_replaced):
+        elif baseline is not None and (one.event > baseline.asked or _is_open(one) or is_replaced):
             yield one, baseline
+
+
+def _is_open(one: OffsetCommitResult) -> bool:
+    return one.accepted != NONE and not is_refused(one)
 
 
 def _judge_late(handover: Handover, late: OffsetCommitResult, after: Baseline, offsets: Offsets) -> Iterator[Claim]:

@@ -172,6 +172,23 @@ def test_lost_answer_leaves_the_epoch_open_for_two_answers() -> None:
     assert last(each_answer_is_one_that_the_state_allows, settles) == ("commit", "wrong-answer")
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (Error.COORDINATOR_NOT_AVAILABLE, None),
+        (Error.NOT_COORDINATOR, None),
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, ("heartbeat", "wrong-answer")),
+    ],
+)
+def test_error_that_may_mean_an_append_that_was_not_replicated_in_time(
+    error: Error, expected: tuple[str, str] | None
+) -> None:
+    """The coordinator may have raised the epoch: a timeout of its append is answered with COORDINATOR_NOT_AVAILABLE."""
+    history = kept().beats("a", 4, error=error).beats("a", 4, error=FENCED)
+    assert last(each_answer_is_one_that_the_state_allows, history) == expected
+    assert last(honest_members_stay, history) == (expected and ("honest", "honest-member-removed"))
+
+
 def test_lost_answer_leaves_the_assignment_open_until_an_answer_has_one() -> None:
     history = kept().beats("b", 4, lost=True).beats("b", 4).beats("b", 4).commits("b", 2, 1, error=Error.NONE)
     assert last(each_answer_is_one_that_the_state_allows, history) is None

@@ -77,6 +77,11 @@ def test_next_owner_after_an_acknowledgement_whose_answer_is_lost() -> None:
     assert results(revoked().beats("a", 1, owned=(0,), lost=True).beats("b", 2, given=(1,))) == held("acknowledged")
 
 
+def test_next_owner_after_an_acknowledgement_that_may_not_have_been_replicated() -> None:
+    history = revoked().beats("a", 1, owned=(0,), error=Error.COORDINATOR_NOT_AVAILABLE)
+    assert results(history.beats("b", 2, given=(1,))) == held("acknowledged")
+
+
 def test_next_owner_after_a_leave() -> None:
     assert results(settled().leaves("a").beats("b", 2, 3, given=(1,))) == held("left")
 
