@@ -118,14 +118,9 @@ class ClassicSlot(Slot):
         return self._member
 
     def _begin(self, to: do.Subscription) -> None:
-        topics = self._topics(to)
+        topics = self.ground.topic_names(to)
         self._member = ClassicMember(self.ground, self.on, self.slot, self._instance)
         self.ground.read_by[self._member.place] = topics
-
-    def _topics(self, to: do.Subscription) -> list[str]:
-        if to.startswith("pattern"):
-            raise Absent("a classic member resolves regular expressions itself")
-        return self.ground.topic_names(to)
 
     def join(self, step: do.JoinGroup) -> None:
         """Let a new member join in place of the former one, which leaves."""
@@ -203,7 +198,7 @@ class ClassicSlot(Slot):
     def subscribe(self, to: do.Subscription) -> None:
         """Rejoin with another subscription."""
         member = self.present
-        self.ground.read_by[member.id] = self._topics(to)
+        self.ground.read_by[member.id] = self.ground.topic_names(to)
         self.rejoin()
 
     def leave(self) -> None:

@@ -128,12 +128,13 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
     @run.register
     def _round(self, step: do.Round) -> None:
         for slot in self._active(step.on):
-            slot.beat()
+            with suppress(Absent):
+                slot.beat()
 
     @run.register
     def _settle(self, step: do.Settle) -> None:
         for _ in range(ROUNDS):
-            rested = [slot.beat_at_rest() for slot in self._active(step.on)]
+            rested = [_is_at_rest(slot) for slot in self._active(step.on)]
             if all(rested):
                 return
 
@@ -226,6 +227,13 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         self.read_everything()
         self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
         self._rest.read_log()
+
+
+def _is_at_rest(slot: Slot) -> bool:
+    """Let the member heartbeat. True if nothing changes by that, or if it cannot."""
+    with suppress(Absent):
+        return slot.beat_at_rest()
+    return True
 
 
 def _new_slots(ground: Ground, on: do.GroupName) -> dict[do.Slot, Slot]:

@@ -73,13 +73,20 @@ class Ground:
         return answers[-1]
 
     def await_coordinators(self) -> bool:
-        """True once each group has a coordinator that has loaded it; False if one has none in time."""
-        return (
-            self.bench.wait.becomes_true(
-                lambda: all(self._is_loaded(on) for on in do.GROUPS), "a coordinator of each group", COORDINATOR_TIMEOUT
-            ).outcome
-            is True
-        )
+        """True once each group has a coordinator that has loaded it. If one has none in time, that is recorded, and the
+        result is False."""
+        try:
+            self.bench.eventually(
+                lambda: all(self._is_loaded(on) for on in do.GROUPS),
+                "a coordinator of each group that has loaded it",
+                within=COORDINATOR_TIMEOUT,
+                every=0.1,
+                due="coordinator",
+            )
+        except Overdue as overdue:
+            self.bench.record_failure(overdue)
+            return False
+        return True
 
     def _is_loaded(self, on: do.GroupName) -> bool:
         with suppress(Absent):
@@ -108,8 +115,11 @@ class Ground:
         return [(topic, index) for topic, count in created if topic.id is not None for index in range(count)]
 
     def topic_names(self, to: do.Subscription) -> list[str]:
-        """Return the names to which a subscription by name subscribes."""
-        named = {"both": do.TOPICS[:2], "all": do.TOPICS, "nowhere": ()}.get(to, (to,))
+        """Return the names to which a subscription by name subscribes, or that a regular expression stands for."""
+        two, every = do.TOPICS[:2], do.TOPICS
+        named = {"both": two, "all": every, "nowhere": (), "pattern-of-two": two, "pattern-of-all": every}.get(
+            to, (to,)
+        )
         names = [self.topics[on].name for on in named if on in self.topics]
         return names or [f"nowhere-{self.bench.tape.example.example}"]
 

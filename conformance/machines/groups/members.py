@@ -171,18 +171,18 @@ class ConsumerSlot(Slot):
         self._note(self.ground.ask(lambda: member.heartbeat(**subscribed)))
 
     def _subscribed(self, to: do.Subscription) -> dict[str, Any]:
-        """Return the fields of a subscription. A regular expression replaces names, and names it. Raises Absent where
-        a release or a topic lacks it."""
+        """Return the fields of a subscription. Names stand for a regular expression in releases that know none."""
         bench = self.ground.bench
-        if to.startswith("pattern"):
-            if bench.column.ranges["ConsumerGroupHeartbeat"] < REGEX_FROM:
-                raise Absent("this release knows no regular expressions")
+        knows_patterns = bench.column.ranges["ConsumerGroupHeartbeat"] >= REGEX_FROM
+        if to.startswith("pattern") and knows_patterns:
             two = "|".join(self.ground.topics[on].name for on in do.TOPICS[:2])
             every = f"(wide|narrow|passing)-{bench.tape.example.example}-[0-9]+"
             pattern = f"({two})" if to == "pattern-of-two" else every
             return {"subscribed_topic_regex": pattern, "subscribed_topic_names": []}
         topics = self.ground.topic_names(to)
-        emptied = {"subscribed_topic_regex": ""} if self._how.reads_from.startswith("pattern") else {}
+        emptied = (
+            {"subscribed_topic_regex": ""} if self._how.reads_from.startswith("pattern") and knows_patterns else {}
+        )
         return {"subscribed_topic_names": topics, **emptied}
 
     # --- leaving
