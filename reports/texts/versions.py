@@ -4,6 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from reports.insights import Firsts, is_release
 
+_NAMED = 3
+"""The columns that were not run that are named, if there are more."""
+
 
 def spans(labels: Collection[str], columns: Sequence[str]) -> str:
     """Return neighbouring releases of `columns` as spans, then each other label by itself."""
@@ -61,4 +64,7 @@ def with_age(firsts: Firsts, label: str) -> str:
 
 
 def unrun_in_words(labels: Sequence[str]) -> str:
-    return f"{', '.join(labels)} not run" if labels else ""
+    """Say which columns were not run; of many only the first are named."""
+    more = [f"{len(labels) - _NAMED} more"] if len(labels) > _NAMED + 1 else []
+    named = labels[:_NAMED] if more else labels
+    return f"{', '.join([*named, *more])} not run" if labels else ""

@@ -13,6 +13,7 @@ from reports.differences import is_mended
 from reports.insights import Firsts, TrendPoint, VerdictChange
 from reports.over_versions import NeighbourChange as Found
 from reports.over_versions import neighbour_changes, neighbour_pairs, row_firsts, run_sides
+from reports.texts.versions import unrun_in_words
 
 A, V = "KIP320-FETCH-01", "4.3.1"
 
@@ -159,3 +160,16 @@ def test_firsts_follow_from_the_lists_of_bad_and_good(rows: dict[str, dict[str, 
         assert each.first_bad == (bad[0] if bad else "")
         assert each.last_good == next((v for v in reversed(good) if bad and place(v) < place(bad[0])), "")
         assert each.first_good == next((v for v in good if bad and place(v) > place(bad[-1])), "")
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([], ""),
+        (["1"], "1 not run"),
+        (["1", "2", "3", "4"], "1, 2, 3, 4 not run"),
+        (["1", "2", "3", "4", "5"], "1, 2, 3, 2 more not run"),
+    ],
+)
+def test_of_many_columns_that_were_not_run_only_the_first_are_named(labels: list[str], words: str) -> None:
+    assert unrun_in_words(labels) == words

@@ -277,7 +277,7 @@ def test_the_site_remembers_each_published_night(nights: Nights) -> None:
     assert (site / "latest" / "matrix.json").read_bytes() == nights.archive_matrix("3").read_bytes()
     (two,) = re.findall(r'<tr id="night-2".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
     assert f"<small>{NEW} on {ONE}</small>" in two
-    assert f"<small>{OTHERS[-1]}</small>" in two, "a dead leg"
+    assert OTHERS[-1] in two, "a dead leg"
     (three,) = re.findall(r'<tr id="night-3".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
     assert f"<small>{OTHER} on {ONE}</small>" in three, "mended"
 
