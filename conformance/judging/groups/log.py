@@ -14,7 +14,7 @@ from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from conformance.judging.log.refused_commits import is_refused
 from history.readings import GroupRecord
-from protocol.groups import LEAVE_TO_RETURN, DescribedMember
+from protocol.groups import JOIN, LEAVE_TO_RETURN, DescribedMember
 from protocol.words import say, say_error
 
 NO_EPOCH = -1
@@ -120,11 +120,15 @@ def _newly_given(before: LoggedState | None, state: LoggedState) -> frozenset[tu
 def logged_epochs_are_in_order(story: GroupStory) -> Iterator[Claim]:
     """In each record of a member, assignment epochs <= member epoch <= target assignment epoch <= group epoch.
 
-    A static member that left to return has assignment epochs 0.
+    A static member that left to return has assignment epochs 0. One that takes the place of another has its partitions at member
+    epoch 0 until the next record, which the same request writes.
     """
     for log, states in story.derive(logged_states):
+        newest = {state.record.key.get("member_id"): state for state in states if state.record.kind == ASSIGNMENT}
         for state in states:
             member = state.members.get(state.record.key.get("member_id", ""))
+            if member is not None and member.epoch == JOIN and newest[state.record.key["member_id"]] is not state:
+                continue
             if state.record.kind == ASSIGNMENT and member is not None and NO_EPOCH not in (state.epoch, state.target):
                 shown = (
                     f"record {state.record.offset} has {state.record.key['member_id']} at epoch {member.epoch} with assignment "

@@ -191,6 +191,11 @@ class Member:
         self._granted = event
         self._end_all(End(event, "left"))
 
+    def end(self, event: int) -> None:
+        """End the membership by a request that is not the member's own."""
+        self.leaves(event)
+        self.standings.append((event, None))
+
     def _give_up(self, kept: frozenset[Place], event: int) -> None:
         self._given_up_at = event
         for place in self._holds.keys() - kept:
@@ -318,15 +323,21 @@ def members_of(story: GroupStory) -> dict[str, Member]:
     members: dict[str, Member] = {}
     for turn in _turns(story):
         one = turn.request
+        if one.instance_id and not turn.is_answer and one.error not in REFUSALS and _ends_its_instance(one):
+            for member in members.values():
+                if member.instance_id == one.instance_id and member.id != one.member_id:
+                    member.end(one.asked)
         if one.member_id:
             members.setdefault(one.member_id, Member(story, one.member_id)).take(turn)
-        elif (
-            isinstance(one, ClassicRequest) and one.kind == "leave" and one.error not in REFUSALS and not turn.is_answer
-        ):
-            for member in members.values():
-                if member.instance_id and member.instance_id == one.instance_id:
-                    member.leaves(one.asked)
     return members
+
+
+def _ends_its_instance(one: Request) -> bool:
+    """True if a request ends another member with its instance id: a join in that member's place, of either protocol, or a leave
+    that names no member."""
+    if isinstance(one, Beat):
+        return one.epoch == JOIN
+    return one.kind == "join" or (one.kind == "leave" and not one.member_id)
 
 
 def _turns(story: GroupStory) -> list[Turn]:

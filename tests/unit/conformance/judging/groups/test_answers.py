@@ -122,6 +122,14 @@ def test_answer_to_a_heartbeat(tells: Tells, expected: str | None) -> None:
     assert found == (expected and ("heartbeat", expected))
 
 
+@pytest.mark.parametrize(("joining", "expected"), [("i", None), ("j", "wrong-answer")])
+def test_member_whose_instance_a_classic_member_takes_is_gone(joining: str, expected: str | None) -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), instance="i").classic_joins("c", 2, instance=joining)
+    history = history.beats("a", 1, error=Error.GROUP_ID_NOT_FOUND, instance="i")
+    found = last(each_answer_is_one_that_the_state_allows, history)
+    assert found == (expected and ("heartbeat", expected))
+
+
 @pytest.mark.parametrize(
     ("tells", "expected"),
     [
