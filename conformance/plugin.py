@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.campaign.watching import RunShown, again_and_again
+from conformance.campaign.watching import PlainRunProgress, calling_repeatedly
 from conformance.core.registry import AnyCheck, every_check, is_soak, topology_of
 from conformance.core.topologies import adapt_topology
 from conformance.running.planning.budget import SEARCH, Work, kind_of
@@ -24,7 +24,7 @@ from protocol.errors import KitError
 HERE = Path(__file__).parent
 SESSION = pytest.StashKey[ConformanceSession]()
 LISTING = pytest.StashKey[Listing]()
-TELLING = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
+PRINT_ONLY_OPTIONS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test", "cacheshow")
 """The options of pytest with which it prints something and runs nothing."""
 WATCHDOG = pytest.StashKey[Watchdog]()
 
@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _wants_checks(config: pytest.Config) -> bool:
     """True if the session may collect checks; only then it needs an engine, images and a run."""
-    if any(getattr(config.option, name, None) for name in TELLING):
+    if any(getattr(config.option, name, None) for name in PRINT_ONLY_OPTIONS):
         return False
     places = [Path(arg.split("::")[0]).resolve() for arg in config.args]
     return any(place.is_relative_to(HERE) or HERE.is_relative_to(place) for place in places)
@@ -231,7 +231,7 @@ def _progress_shown_in(config: pytest.Config) -> AbstractContextManager[None]:
         terminal.ensure_newline()
         terminal.write_line(line)
 
-    return again_and_again(RunShown(*config.stash[SESSION].place, say).show)
+    return calling_repeatedly(PlainRunProgress(*config.stash[SESSION].place, say).show)
 
 
 class Finished:

@@ -10,7 +10,7 @@ from protocol.codes import Codes, Error
 from protocol.errors import KitError
 from protocol.messages import Answer, Operation, Part, Request, Topic, Versions
 
-CONTROLLER_ENDPOINTS = 2
+CONTROLLER_ENDPOINT_TYPE = 2
 
 
 class CoordinatorType(Codes):

@@ -38,7 +38,7 @@ def read_carried(path: Path) -> list[CarriedColumn]:
 def carry_over(
     matrix: Matrix, insights: Insights, carried: Sequence[CarriedColumn], catalogue: Catalogue
 ) -> tuple[Matrix, Insights]:
-    """Add the columns that are carried over; the first bad and good columns, and those that keep a promise, are among all.
+    """Add the columns that are carried over. They count, too, for the first bad and good columns and for kept promises.
 
     A row that was changed since is not carried over. Raises ReportError for a matrix without the column.
     """

@@ -62,7 +62,7 @@ TURN_WORDS: Mapping[Turn, str] = {
 
 
 def turn_counts(counts: Mapping[Turn, int]) -> str:
-    """Return the number of rows for each turn in words, without those kinds of known breaches that there are none of."""
+    """Return the number of rows for each turn, in words. `first_judged` and `known` are left out if they have no row."""
     rare = ("first_judged", "known")
     return ", ".join(f"{count} {turn.replace('_', ' ')}" for turn, count in counts.items() if count or turn not in rare)
 

@@ -45,9 +45,9 @@ JUDGED = (
 """The fields of `conformance.judging.stored_examples.JudgedExample`: one row per example."""
 
 _FRAMES, _JUDGED = to_arrow_schema(FRAMES), to_arrow_schema(JUDGED)
-_A_TASK = 2 * 2**20
+_TASK_BYTES = 2 * 2**20
 """The number of compressed bytes that one task judges: some 60,000 events, two or three seconds."""
-_A_BATCH = 2_000
+_BATCH_ROWS = 2_000
 """The number of examples and observations that a task returns at once."""
 
 Mapped: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -72,7 +72,7 @@ def rejudge(spark: SparkSession, run: str, judge: Judging) -> DataFrame:
     files = _history_files(spark, f"{run}/histories")
     if files is None:
         return spark.createDataFrame([], JUDGED)
-    tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes_of_files(files) // _A_TASK)
+    tasks = max(2 * spark.sparkContext.defaultParallelism, _bytes_of_files(files) // _TASK_BYTES)
     found = table_of_frames(files, local="://" not in run or run.startswith("file:")).repartition(tasks)
     return judge_frames(found, headers_by_worker(spark, f"{run}/shards"), judge)
 
@@ -145,7 +145,7 @@ def _judge_frames(batches: Iterator[pa.RecordBatch], workers: Workers, judge: Ju
     done: list[JudgedExample] = []
     for row in _rows(batches):
         done += _judge_again(row, workers, judge)
-        if sum(1 + len(one.observations) for one in done) > _A_BATCH:
+        if sum(1 + len(one.observations) for one in done) > _BATCH_ROWS:
             yield _record_batch(done, _JUDGED)
             done = []
     yield _record_batch(done, _JUDGED)

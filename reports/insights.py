@@ -117,7 +117,7 @@ class PremiseReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excused(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that judges sometimes left undecided for a check, and their other results; `excused` counts by excuse."""
+    """The results of a check on a case that judges did not always decide; `excused` counts the undecided ones by excuse."""
 
     requirement: str
     kafka_version: str

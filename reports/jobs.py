@@ -14,7 +14,7 @@ AT_ONCE = 3
 
 
 @contextmanager
-def side_by_side(spark: SparkSession, at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
+def in_parallel(spark: SparkSession, at_once: int = AT_ONCE) -> Iterator[Callable[[Job], None]]:
     """Yield a function that starts a job in a thread; wait for all jobs at the end of the block.
 
     Raises the first error of a job, if the block itself raised none.

@@ -21,7 +21,7 @@ from reports.ingest import read, validate
 from reports.ingest.distinct import DistinctLines, coalesce_to_cores, distinct_lines, keep
 from reports.ingest.intake import sort_shards
 from reports.insights import TABLES, FaultReach, Insights, assemble_insights
-from reports.jobs import side_by_side
+from reports.jobs import in_parallel
 from reports.matrix import Matrix, Pooled, ReportedCell, Row, build_matrix
 from reports.order import Order, in_order
 from reports.over_versions import NeighbourChange, by_column, neighbour_changes, neighbour_pairs, row_firsts, run_sides
@@ -75,7 +75,7 @@ def merge(
         empty = read.empty_files(spark, folder)
         intake = sort_shards(distinct.summaries, catalogue, empty)
         spark_tables = _Tables(spark, distinct, intake, catalogue, deviations)
-        with side_by_side(spark) as start:
+        with in_parallel(spark) as start:
             if parquet:
                 start(partial(spark_tables.write, parquet))
             found = spark_tables.collect()

@@ -32,7 +32,7 @@ class VerdictBoundary(msgspec.Struct, frozen=True, kw_only=True):
         return f"first {self.becomes}: {self.first} ({self.before} is {other}{around})"
 
 
-def wanted_next(versions: Sequence[str], anchors: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+def next_versions(versions: Sequence[str], anchors: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
     """Return the versions to run next: the anchors, then the middle version between each two neighbours that
     differ."""
     missing = [version for version in anchors if version not in outcomes]

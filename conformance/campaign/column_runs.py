@@ -141,7 +141,7 @@ class Runner:
         self._note_ended()
 
 
-def given_by_environment() -> dict[str, str]:
+def options_from_environment() -> dict[str, str]:
     """Return the checks' options that come from environment variables, by variable."""
     shared = [option.variable for option in OPTIONS if option.flag not in _OWN]
     return {variable: os.environ[variable] for variable in shared if os.environ.get(variable)}

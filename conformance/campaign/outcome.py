@@ -25,7 +25,7 @@ from history.exit_codes import (
 from history.shards import read_header, read_shard, read_shards
 
 
-def code_of(
+def campaign_exit_code(
     out: Path,
     columns: Sequence[ColumnRun],
     known: Baseline,
@@ -41,7 +41,7 @@ def code_of(
     codes = {column.code for column in columns}
     if code := exit_code_of(interrupted=EXIT_INTERRUPTED in codes, wrong_use=EXIT_WRONG_USE in codes):
         return code
-    judged = judged_columns(out / "shards", deviations)
+    judged = judge_columns(out / "shards", deviations)
     news = news_since(known, judged.cells, judged.explained, judged.profiles if is_whole else ())
     return exit_code(EXIT_SATISFIED, judged.cells, news) or exit_code_of(
         troubled=any(is_troubled(column, out / "shards") for column in columns)
@@ -56,7 +56,7 @@ class JudgedColumns(msgspec.Struct, frozen=True, kw_only=True):
     profiles: list[str]
 
 
-def judged_columns(folder: Path, deviations: Sequence[Deviation] = ()) -> JudgedColumns:
+def judge_columns(folder: Path, deviations: Sequence[Deviation] = ()) -> JudgedColumns:
     """Judge all cells one column at a time: the lines of many columns and nights may not fit into memory.
 
     A file without a header counts for every column; then no cell is satisfied.

@@ -122,14 +122,14 @@ def _continue_plan(known: Plan, wanted: Plan) -> Plan:
 
 def begin_plan(out: Path, plan: Plan, file: str, say: Say) -> None:
     """Move aside the recordings of columns that did not end, and write the plan."""
-    put_aside_unended(out, plan, say)
+    put_aside_unfinished(out, plan, say)
     write_plan(out, plan, file)
 
 
-def put_aside_unended(out: Path, plan: Plan, say: Say) -> None:
+def put_aside_unfinished(out: Path, plan: Plan, say: Say) -> None:
     """Move aside the recordings of columns that did not end."""
     for column in plan.columns_left:
-        put_aside(out, recorded_by(out, column.run), say)
+        put_aside(out, recordings_of(out, column.run), say)
 
 
 def refuse_running(out: Path, columns: Sequence[ColumnRun]) -> None:
@@ -180,7 +180,7 @@ def put_aside(out: Path, parts: Sequence[Path], say: Say) -> None:
     say(f"recordings of an earlier run in {out} are now in {earlier}")
 
 
-def recorded_by(out: Path, run: str) -> list[Path]:
+def recordings_of(out: Path, run: str) -> list[Path]:
     """Return all files and folders in `out` whose names have a run's id."""
     if not run:
         return []

@@ -46,7 +46,7 @@ class CaseRerun(msgspec.Struct, frozen=True, kw_only=True):
         return f"{seen}, violated in {self.violated} of {self.observations} observations"
 
 
-def violated_in(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()) -> list[ViolatedCase]:
+def violated_cases(out: Path, globs: Sequence[str] = (), labels: Sequence[str] = ()) -> list[ViolatedCase]:
     """Return the violated cases in the matrix of `out`, sorted; `globs` and `labels` restrict them. Raises WrongUse
     without a matrix."""
     path = out / "matrix" / "matrix.json"
@@ -86,7 +86,7 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard]) -> C
         )
     latest = max(headers, key=lambda header: header.run)
     wanted = [option for row in sorted(rows) for option in ("--requirement", row)]
-    wanted += [ALL_THAT_SEE_IT] if _other_check_saw(label, rows, shards) else []
+    wanted += [ALL_THAT_SEE_IT] if _found_in_passing(label, rows, shards) else []
     return ColumnRun(
         name=label,
         selection=latest.column.selection,
@@ -94,8 +94,8 @@ def _column_run(label: str, rows: Collection[str], shards: Sequence[Shard]) -> C
     )
 
 
-def _other_check_saw(label: str, rows: Collection[str], shards: Sequence[Shard]) -> bool:
-    """True if a check that sees one of the rows on its way only found a violation of it."""
+def _found_in_passing(label: str, rows: Collection[str], shards: Sequence[Shard]) -> bool:
+    """True if a violation of one of the rows was found by a check that observes the row only in passing."""
     lines = [
         line
         for shard in shards
@@ -109,7 +109,7 @@ def _other_check_saw(label: str, rows: Collection[str], shards: Sequence[Shard])
     )
 
 
-def seen_again(
+def case_reruns(
     violated: Sequence[ViolatedCase], columns: Sequence[ColumnRun], shards: Sequence[Shard]
 ) -> list[CaseRerun]:
     """Return the rerun of each violated case, and of the same rows' other cases that only the rerun violates."""

@@ -61,8 +61,8 @@ def _state_in(name: str, state: str, seconds: float, progress: Sequence[ColumnPr
 # --- lines
 
 
-class Violated:
-    """The columns' violated rows, each reported once, without those of columns that ended before this command."""
+class NewViolations:
+    """The violated rows that were not reported yet. Rows of columns that ended before this command are not reported."""
 
     def __init__(self) -> None:
         self._reported: set[tuple[str, str]] | None = None
@@ -78,15 +78,16 @@ class Violated:
         return [f"{name}  violated: {row}" for name, row in news]
 
 
-class Lines:
-    """A line for each running column every `every` seconds, and at once for a new violated row or an ended column."""
+class ProgressLines:
+    """A printer of progress: each running column gets a line every `every` seconds, and one when it ends. A newly violated row
+    gets a line at once."""
 
     def __init__(self, say: Say, every: float = LINE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
         self._every = every
         self._clock = clock
         self._last: dict[str, float] = {}
-        self._violated = Violated()
+        self._violated = NewViolations()
         self._ended: set[str] = set()
 
     def show(self, columns: Sequence[ColumnState]) -> None:
@@ -115,12 +116,12 @@ def line_of(column: ColumnState) -> str:
         f"{column.so_far.done} of {column.so_far.of} checks",
         f"{column.so_far.observations} observations",
         f"{len(column.so_far.violated)} rows violated",
-        *map(at_work, column.now),
+        *map(worker_text, column.now),
     ]
     return ", ".join(parts)
 
 
-def at_work(doing: WorkerProgress) -> str:
+def worker_text(doing: WorkerProgress) -> str:
     """Return a worker's current check, with its standing faults."""
     faults = f" under {', '.join(doing.faults)}" if doing.faults else ""
     return f"{doing.worker} {doing.check.rpartition('.')[2]}{faults}"
@@ -146,7 +147,7 @@ def _column_cells(column: ColumnState) -> list[str]:
     if column.state == "waiting":
         return [escape(column.name), column.state, "", "", "", "", ""]
     so_far = column.so_far
-    now = "\n".join(f"{at_work(doing)} {minutes_text(time.time() - doing.since)}" for doing in column.now)
+    now = "\n".join(f"{worker_text(doing)} {minutes_text(time.time() - doing.since)}" for doing in column.now)
     return [
         escape(column.name),
         column.state,
@@ -163,10 +164,10 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
     """Yield a function that a runner calls repeatedly while it runs."""
     console = console or Console()
     if not console.is_terminal:
-        lines = Lines(say)
+        lines = ProgressLines(say)
         yield lambda runner: lines.show(states_of(runner))
         return
-    violated = Violated()
+    violated = NewViolations()
     with Live(console=console, auto_refresh=False) as live:
 
         def draw(runner: Runner) -> None:
@@ -182,7 +183,7 @@ def watching(say: Say, console: Console | None = None) -> Iterator[Callable[[Run
 
 
 @contextmanager
-def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
+def calling_repeatedly(show: Callable[[], None], every: float = 5.0) -> Iterator[None]:
     """Call `show` every `every` seconds within the block, on its own thread, since pytest has the main thread."""
     over = threading.Event()
 
@@ -199,13 +200,13 @@ def again_and_again(show: Callable[[], None], every: float = 5.0) -> Iterator[No
         thread.join()
 
 
-class RunShown:
+class PlainRunProgress:
     """The progress of a plain pytest, in the same lines; without a plan, all its columns run from the start."""
 
     def __init__(self, out: Path, run: str, say: Say, every: float = LINE_SECONDS) -> None:
         self._out = out
         self._run = run
-        self._lines = Lines(say, every)
+        self._lines = ProgressLines(say, every)
         self._began = time.monotonic()
 
     def show(self) -> None:

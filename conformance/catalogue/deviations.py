@@ -61,7 +61,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def foresees(self, deeds: Sequence[str]) -> bool:
         """True if the entry requires every fault among these deeds, so that a schedule shrunk to them has its shape."""
         wanted = [deed for group in (*self.takes, *self.meets) for deed in group]
-        faults = [deed for deed in deeds if schedule_words().stands(deed)]
+        faults = [deed for deed in deeds if schedule_words().lasts(deed)]
         return not wanted or all(any(_matches_deed(deed, one) for one in wanted) for deed in faults)
 
 
@@ -87,7 +87,7 @@ def _at_once(groups: Sequence[Sequence[str]], deeds: Sequence[str]) -> Iterator[
             standing = _remove_first(standing, deed.removeprefix(HEALED))
             continue
         yield all(any(_matches_deed(one, wanted) for one in (*standing, deed) for wanted in group) for group in groups)
-        if schedule_words().stands(deed):
+        if schedule_words().lasts(deed):
             standing.append(deed)
 
 

@@ -26,7 +26,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `rows` are the rows of the catalogue with the cases that are broken. `bad` and `good` are the versions that were run and
     found broken or not: single ones, or the ends of a span of columns. `ticket` is empty if there is none. `readme` is its place
-    among the findings that README tells, in the words of `in_short`.
+    in README's list of findings, with the text `in_short`; 0 if it is not listed.
     """
 
     name: str = ""

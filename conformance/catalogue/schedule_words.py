@@ -38,13 +38,13 @@ class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 else f"{deed!r} names no role; write one of {known} after it"
             )
 
-    def stands(self, deed: str) -> bool:
-        """True for a fault, which lasts until it is healed. One that shares its name with a step is over at once."""
+    def lasts(self, deed: str) -> bool:
+        """True if the deed is a fault, which lasts until it is healed, and not one that shares its name with a step."""
         name = deed.partition(" ")[0]
         return name in self.faults and name not in self.steps
 
     def is_everyday(self, deeds: Iterable[str]) -> bool:
-        """True if nearly every schedule has one of these deeds: a very common step, or any fault at all."""
+        """True if the deeds include a step that nearly every schedule takes, or all kinds of faults."""
         named = {deed.partition(" ")[0] for deed in deeds}
         return bool(named & self.everyday) or self.faults.keys() <= named
 

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from conformance.campaign.bisection import Outcome, skipped_versions, verdict_boundaries, wanted_next
+from conformance.campaign.bisection import Outcome, next_versions, skipped_versions, verdict_boundaries
 from conformance.campaign.column_runs import log_of
 from conformance.campaign.plan import (
     BISECT,
@@ -22,7 +22,7 @@ from conformance.campaign.plan import (
     Plan,
     column_runs_for,
     new_plan,
-    put_aside_unended,
+    put_aside_unfinished,
     read_plan,
     refuse_running,
 )
@@ -92,7 +92,7 @@ class Bisect:
 
     def search(self, anchors: Sequence[str], run: RunColumns) -> dict[str, VersionResult]:
         """Run versions until the search needs no more; return the result of each version that has one."""
-        while batch := wanted_next(self.versions, anchors, self._outcomes(seen := self._results())):
+        while batch := next_versions(self.versions, anchors, self._outcomes(seen := self._results())):
             print_progress(f"{self.row}: next {', '.join(batch)}")
             plan = msgspec.structs.replace(
                 new_plan(column_runs_for([self.columns[name] for name in batch]), self._options), seed=self._seed
@@ -101,7 +101,7 @@ class Bisect:
             try:
                 run(plan)
             finally:
-                put_aside_unended(self.out, plan, print_progress)
+                put_aside_unfinished(self.out, plan, print_progress)
         return seen
 
     def _outcomes(self, seen: Mapping[str, VersionResult]) -> dict[str, Outcome]:
@@ -131,7 +131,7 @@ def _begin_search(out: Path) -> int:
     last = read_plan(out, BISECT)
     if last is None:
         return new_plan([], []).seed
-    put_aside_unended(out, last, print_progress)
+    put_aside_unfinished(out, last, print_progress)
     return last.seed
 
 
@@ -247,7 +247,7 @@ def bisect(
     reason. Columns that are in the folder already are not run again. pytest's own options
     are taken, too.
 
-    The row's own checks run. Give --all-that-see-it for a violation that another check saw on its way.
+    The row's own checks run. Give --all-that-see-it for a violation that another check saw in passing.
 
     The exit code is 0 if the row is decided on a version, 3 if on none.
     """

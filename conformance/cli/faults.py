@@ -10,7 +10,7 @@ import msgspec
 from conformance.cli.engine import make_ready, print_progress
 from conformance.cli.group import HELP
 from conformance.cli.options import VERSIONS, choose, own_build_options, progress_apart, versions_option
-from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
+from conformance.cli.storm import Storm, as_json, draw_plans, is_success, storm_summary
 from conformance.running.columns import VERSION, WantedColumn
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
@@ -114,22 +114,22 @@ def storm(
 
     The exit code is 0 if every one showed its witness and its consequence.
     """
-    plans = drawn_plans(seed, fault_kinds(list(fault)), at_once=at_once)
+    plans = draw_plans(seed, fault_kinds(list(fault)), at_once=at_once)
     column = _require_one(choose(**columns).columns)
     with progress_apart(form):
         _prepare([column])
     with Run.begin() as run:
         try:
             lab = lab_of(fault_kinds(fault) if fault else ())
-            raged = Storm(Targets(image_of(column), run, lab), print_progress, out / run.id)
+            storm = Storm(Targets(image_of(column), run, lab), print_progress, out / run.id)
             try:
                 with progress_apart(form):
-                    raged.rage(plans, cycles, minutes)
+                    storm.run(plans, cycles, minutes)
             finally:
-                _print_storm(raged, form)
+                _print_storm(storm, form)
         finally:
             run.end(connect())
-    return exit_code_of(troubled=not is_success(raged))
+    return exit_code_of(troubled=not is_success(storm))
 
 
 def _print_storm(storm: Storm, form: Form) -> None:

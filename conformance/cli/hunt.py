@@ -14,10 +14,17 @@ import click
 import msgspec
 from filelock import FileLock, Timeout
 
-from conformance.campaign.hunt.findings import HuntFinding, Replays, add, replays_in, seen_in
+from conformance.campaign.hunt.findings import HuntFinding, Replays, add, replays_in, violations_in
 from conformance.campaign.hunt.pages import FINDINGS, FoundEvidence, index_of, replay_of_finding, report_of
-from conformance.campaign.hunt.replaying import Wanted, since_when, to_confirm, to_search
-from conformance.campaign.hunt.rounds import FAILING, KeptSchedule, kept_in, next_round, round_minutes, settled_breaches
+from conformance.campaign.hunt.replaying import PendingReplay, describe_changes, replays_to_confirm, replays_to_search
+from conformance.campaign.hunt.rounds import (
+    FAILING,
+    KeptSchedule,
+    next_round,
+    read_kept_schedules,
+    round_minutes,
+    settled_breaches,
+)
 from conformance.campaign.hunt.state import Hunt, Round, read_hunt, write_hunt
 from conformance.campaign.hunt.totals import totals_of
 from conformance.campaign.plan import ColumnRun, Plan, read_plan, refuse_running, write_whole
@@ -139,7 +146,7 @@ class Hunter:
 
     def _round(self) -> None:
         minutes = min(round_minutes(self.night.hours, len(self._columns)), self._minutes_left)
-        kept = kept_in(self._out, self._wanted_machines(), print_progress)
+        kept = read_kept_schedules(self._out, self._wanted_machines(), print_progress)
         one = next_round(self.hunt, self._columns, self._options, kept, minutes, workers())
         plan = self._plan(one, kept)
         self.hunt.rounds.append(one)
@@ -182,7 +189,7 @@ class Hunter:
         shards = list(read_shards(folder / "shards", ran.run)) if ran.run else []
         one.run, one.code, one.seconds = ran.run, ran.code, ran.seconds
         one.totals = totals_of(shards, ran.run)
-        seen = seen_in(folder, shards, self._deviations, one.number, one.column)
+        seen = violations_in(folder, shards, self._deviations, one.number, one.column)
         new = [finding for each in seen if (finding := add(self.hunt.findings, each))]
         one.ended = True
         self._write()
@@ -195,9 +202,9 @@ class Hunter:
     # --- replays
 
     def _replay_waiting_findings(self) -> None:
-        while self._minutes_left > 0 and (wanted := to_confirm(self.hunt)[: workers()]):
+        while self._minutes_left > 0 and (wanted := replays_to_confirm(self.hunt)[: workers()]):
             self._replay(wanted)
-        while self._may_search and (wanted := to_search(self.hunt, self._releases)[: workers()]):
+        while self._may_search and (wanted := replays_to_search(self.hunt, self._releases)[: workers()]):
             began = self._clock()
             self._replay(wanted)
             self.night.searching += self._clock() - began
@@ -206,7 +213,7 @@ class Hunter:
     def _may_search(self) -> bool:
         return self._minutes_left > 0 and self.night.searching < SEARCHING * (self._clock() - self._began)
 
-    def _replay(self, wanted: Sequence[Wanted]) -> None:
+    def _replay(self, wanted: Sequence[PendingReplay]) -> None:
         """Replay findings in parallel, each in its own pytest. The next command repeats replays that did not end."""
         runs = [self._replay_of(one) for one in wanted]
         plan = Plan(options=[], seed=self.hunt.seed, columns=runs)
@@ -218,13 +225,13 @@ class Hunter:
             raise
         self._note(wanted, runs)
 
-    def _note(self, wanted: Sequence[Wanted], runs: Sequence[ColumnRun | None]) -> None:
+    def _note(self, wanted: Sequence[PendingReplay], runs: Sequence[ColumnRun | None]) -> None:
         for one, run in zip(wanted, runs, strict=True):
             if run is not None:
                 one.finding.replays[one.column.name] = self._replays_of(one.finding, run)
         self._write()
 
-    def _replay_of(self, one: Wanted) -> ColumnRun:
+    def _replay_of(self, one: PendingReplay) -> ColumnRun:
         options = [*one.options, "--replay", str(self._folder(one.finding) / "schedule.json")]
         name = f"{one.finding.name} on {one.column.name}"
         return ColumnRun(name=name, selection=one.column.selection, options=options)
@@ -256,7 +263,7 @@ class Hunter:
             write_whole(folder / "schedule.json", schedule)
         evidence = FoundEvidence.read(folder / "evidence", finding.row)
         command = replay_of_finding(self.hunt, finding, folder / "schedule.json")
-        report = report_of(finding, command, since_when(finding, self._releases), evidence)
+        report = report_of(finding, command, describe_changes(finding, self._releases), evidence)
         write_whole(folder / "report.md", report.encode())
         write_whole(folder / "finding.json", msgspec.json.format(msgspec.json.encode(finding), indent=1))
 
@@ -339,7 +346,7 @@ add_passed_on_options(hunt, _OWN)
 def _refuse_other_schemas(out: Path) -> None:
     """Raise WrongSchema before an engine is needed if the folder has files of another kit version."""
     read_hunt(out)
-    kept_in(out, [*all_machines().values()], lambda _: None)
+    read_kept_schedules(out, [*all_machines().values()], lambda _: None)
 
 
 def _finding_as_json(finding: HuntFinding, out: Path) -> dict[str, object]:

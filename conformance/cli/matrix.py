@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from conformance.campaign.column_runs import Runner, given_by_environment, log_of, tail_of_log
-from conformance.campaign.outcome import code_of, is_partial
+from conformance.campaign.column_runs import Runner, log_of, options_from_environment, tail_of_log
+from conformance.campaign.outcome import campaign_exit_code, is_partial
 from conformance.campaign.plan import (
     BISECT,
     PLAN,
@@ -18,11 +18,11 @@ from conformance.campaign.plan import (
     Plan,
     choose_plan,
     new_plan,
-    put_aside_unended,
+    put_aside_unfinished,
     read_plan,
     refuse_running,
 )
-from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
+from conformance.campaign.rerun import ViolatedCase, case_reruns, column_runs_again, violated_cases
 from conformance.campaign.watching import watching
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
@@ -30,7 +30,7 @@ from conformance.cli.engine import print_progress
 from conformance.cli.group import PASSING_ON
 from conformance.cli.means import Means, Merge
 from conformance.cli.options import (
-    Chosen,
+    ColumnChoice,
     add_passed_on_options,
     choose,
     column_options,
@@ -65,7 +65,7 @@ COPY = "baseline.json"
 class MatrixOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `./kit matrix`; `rest` are those of pytest."""
 
-    columns: Chosen
+    columns: ColumnChoice
     out: Path
     baseline: str = ""
     at_once: int = 2
@@ -205,7 +205,7 @@ def _violated_before(asked: MatrixOptions) -> tuple[list[ViolatedCase], list[str
     """Return the violated cases to run again, and the options without those that selected them."""
     versions = list(asked.columns.versions)
     globs, rest = _split_requirements(asked.rest)
-    return violated_in(asked.out, globs, select_versions(versions) if versions else ()), rest
+    return violated_cases(asked.out, globs, select_versions(versions) if versions else ()), rest
 
 
 def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
@@ -225,11 +225,11 @@ def _rerun_violated(asked: MatrixOptions, means: Means) -> int:
         print_progress("interrupted; columns that ended are kept")
         return EXIT_INTERRUPTED
     finally:
-        put_aside_unended(out, plan, print_progress)
+        put_aside_unfinished(out, plan, print_progress)
     say_bad_ends(out, plan)
     merged = means.merge(out, [*_archive_options(asked), *(["--baseline", asked.baseline] if asked.baseline else [])])
-    print_progress("\n".join(map(str, seen_again(violated, plan.columns, list(read_shards(out / "shards"))))))
-    return code_of(out, plan.columns, known, _known_deviations(asked)) or merged
+    print_progress("\n".join(map(str, case_reruns(violated, plan.columns, list(read_shards(out / "shards"))))))
+    return campaign_exit_code(out, plan.columns, known, _known_deviations(asked)) or merged
 
 
 def _split_requirements(rest: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -250,7 +250,7 @@ def _refuse_others(out: Path) -> None:
         if (plan := read_plan(out, file)) is not None:
             refuse_running(out, plan.columns)
             if file != PLAN:
-                put_aside_unended(out, plan, print_progress)
+                put_aside_unfinished(out, plan, print_progress)
 
 
 def run_columns(out: Path, plan: Plan, *, at_once: int, command: Sequence[str], file: str = PLAN) -> None:
@@ -276,7 +276,7 @@ def refuse_wrong(rest: Sequence[str], columns: Sequence[ColumnRun], command: Seq
 def _choose_plan(asked: MatrixOptions, columns: Sequence[ColumnRun]) -> Plan:
     """Choose the plan to run, and copy the baseline, since it may be among recordings that are moved aside."""
     baseline = file.read_bytes() if (file := _baseline_of(asked)) else None
-    wanted = new_plan(columns, asked.rest, given_by_environment(), asked.baseline)
+    wanted = new_plan(columns, asked.rest, options_from_environment(), asked.baseline)
     plan = choose_plan(asked.out, wanted, add=asked.add, say=print_progress)
     if baseline is not None:
         (asked.out / COPY).write_bytes(baseline)
@@ -307,7 +307,10 @@ def _merge_and_conclude(asked: MatrixOptions, plan: Plan, archived: Sequence[str
     merged = merge(out, options) if any((out / "shards").glob("*.jsonl")) else EXIT_TROUBLE
     shards = [shard for column in plan.columns if column.run for shard in read_shards(out / "shards", column.run)]
     _say_each([*spent_lines(shards), *unfinished_lines(shards, every_check(), out)])
-    return code_of(out, plan.columns, _baseline_in(out, plan), _known_deviations(asked), is_whole=is_whole) or merged
+    return (
+        campaign_exit_code(out, plan.columns, _baseline_in(out, plan), _known_deviations(asked), is_whole=is_whole)
+        or merged
+    )
 
 
 def _known_deviations(asked: MatrixOptions) -> list[Deviation]:

@@ -20,7 +20,7 @@ from conformance.campaign.night.confirming import confirmations_of, schedules_to
 from conformance.campaign.night.maturity import provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import Canary, NightPlan
-from conformance.campaign.outcome import is_troubled, judged_columns
+from conformance.campaign.outcome import is_troubled, judge_columns
 from conformance.campaign.plan import PLAN, ColumnRun, begin_plan, new_plan
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.applicability import in_range
@@ -69,7 +69,7 @@ def run_canary(folder: Path, one: Attempt, made: NightPlan, canary: Canary, mean
 def judge_canary(canary: Canary, found: Sequence[FoundAttempt], unharmed: Verdicts) -> CanaryOutcome:
     """Judge the attempt of a canary that counts; see `canary_outcome`."""
     counting = counting_attempts(found, canary.name)
-    cells = [cell for one in counting for cell in judged_columns(one.folder / "shards").cells]
+    cells = [cell for one in counting for cell in judge_columns(one.folder / "shards").cells]
     return canary_outcome(canary, counting, found, {cell.requirement: cell.verdict for cell in cells}, unharmed)
 
 
@@ -135,7 +135,7 @@ def _outcome_by_shards(
 ) -> LegOutcome:
     counting = counting_attempts(found, name)
     known = load_deviations(shipped_rows(), *map(Path, deviations))
-    judged = [judged_columns(one.folder / "shards", known) for one in counting]
+    judged = [judge_columns(one.folder / "shards", known) for one in counting]
     cells = {cell.requirement: judged_cell(cell, each.explained) for each in judged for cell in each.cells}
     young = provisional_rows(archive.ages(made.night), row_hashes())
     return leg_outcome(name, counting, found, cells, archive.column(name, made.night), young)

@@ -42,7 +42,7 @@ complete_versions = completing(_version_words)
 complete_machines = completing(lambda: (machine_name(each) for each in all_machines().values()))
 
 
-class Chosen(NamedTuple):
+class ColumnChoice(NamedTuple):
     """The columns that a user requested, with overrides of their defaults; `versions` as the user wrote them."""
 
     versions: Sequence[str]
@@ -102,7 +102,7 @@ def choose(
     label: Sequence[str] = (),
     judged_as: Sequence[str] = (),
     kafka_libs: Sequence[str] = (),
-) -> Chosen:
+) -> ColumnChoice:
     """Choose the columns, each once: those on the command line, or those of the environment if the command line has none of that
     kind."""
     overrides = Overrides(
@@ -111,7 +111,7 @@ def choose(
         libs=kafka_libs or _lines_of("KAFKA_LIBS"),
     )
     homes = [home for home in os.environ.get(environment_variable("KAFKA_HOME"), "").split(os.pathsep) if home]
-    return Chosen(
+    return ColumnChoice(
         _without_repeats(kafka_version or _values_in_environment("KAFKA_VERSION")),
         _without_repeats(kafka_image or _values_in_environment("KAFKA_IMAGE")),
         _without_repeats(kafka_home or homes),
@@ -160,7 +160,7 @@ _COMPLETED: dict[str, Complete] = {
 _NAMES_OF = {name: [name, short] for short, name in SHORT.items()}
 
 
-class PassedOn(click.Option):
+class ForwardedOption(click.Option):
     """An option of pytest that help and completion know. The parser treats it as unknown, and so as one of `pytest_options`."""
 
     def __init__(self, option: Option) -> None:
@@ -180,7 +180,7 @@ class PassedOn(click.Option):
 
 def forwarded_options(but: Container[str] = ()) -> list[click.Parameter]:
     """Return the checks' options, except those in `but`."""
-    return [PassedOn(option) for option in OPTIONS if option.flag not in but]
+    return [ForwardedOption(option) for option in OPTIONS if option.flag not in but]
 
 
 def add_passed_on_options(command: click.Command, chosen: Sequence[str] = ()) -> None:

@@ -14,7 +14,7 @@ from history.command import COMMAND
 from history.exit_codes import EXIT_SATISFIED
 from reports.commands.options import Form, print_json
 
-TELLING = frozenset(
+LIST_ONLY_OPTIONS = frozenset(
     {
         "--collect-only",
         "--co",
@@ -61,7 +61,7 @@ def _forecast_lines(listed: str) -> list[str]:
 
 def list_items(options: Sequence[str], selection: Sequence[str], command: Sequence[str]) -> str:
     """Return what pytest lists for the selected column with these options. Raises WrongUse for options that it refuses."""
-    if telling := [word for word in options if word.partition("=")[0] in TELLING]:
+    if telling := [word for word in options if word.partition("=")[0] in LIST_ONLY_OPTIONS]:
         raise WrongUse(f"{telling[0]} lists and runs nothing: give it to {COMMAND} pytest.")
     listed = subprocess.run(
         [*command, "--collect-only", *options, *selection], capture_output=True, text=True, check=False

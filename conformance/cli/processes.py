@@ -37,7 +37,7 @@ def pytest(words: Sequence[str]) -> None:
 @click.command(context_settings=AS_IT_IS)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def tests(words: Sequence[str]) -> None:
-    """The kit's own tests: all in two parts, or one pytest with the options that are given."""
+    """Run the kit's own tests: all of them in two parts, or one pytest if there are options."""
     _refuse_installed("tests")
     _become_module("tests", words)
 

@@ -1,4 +1,4 @@
-"""Random faults in a row on one cluster under light traffic: each is witnessed, followed by its consequence, and healed.
+"""Random faults, one after the other, on one cluster under light traffic. Each is witnessed, has its consequence, and is healed.
 
 The faults depend on the seed alone; one that is not available is shown with the reason and does not count.
 """
@@ -37,7 +37,7 @@ HEALTHY_TIMEOUT = 60.0
 """Seconds in which a cluster must become healthy after an error; otherwise it is replaced."""
 
 
-def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
+def draw_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[Fault]:
     """Draw faults without end: each round has every kind once, in random order and with random parameters."""
     dice = random.Random(seed)
     pools = {kind: _fault_pool(kind, seed) for kind in kinds}
@@ -46,17 +46,17 @@ def drawn_faults(seed: int, kinds: Sequence[type[Fault]] = FAULTS) -> Iterator[F
             yield dice.choice(pools[kind]).fresh()
 
 
-def drawn_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
+def draw_plans(seed: int, kinds: Sequence[type[Fault]] = FAULTS, *, at_once: int = 1) -> Iterator[Plan]:
     """Draw plans of one fault, or of several whose kinds may overlap; the first of these is healed first or last."""
     if at_once == 1:
-        yield from (Single(fault=fault) for fault in drawn_faults(seed, kinds))
+        yield from (Single(fault=fault) for fault in draw_faults(seed, kinds))
     together = pairs_of(kinds)
     if not together:
         reasons = {clash(one, other) for one in kinds for other in kinds}
         raise KitError(f"no two of these faults may overlap: {'; '.join(sorted(reasons))}")
     dice = random.Random(seed)
     pools = {kind: _fault_pool(kind, seed) for _, kind in together}
-    firsts = drawn_faults(seed, list(dict.fromkeys(first for first, _ in together)))
+    firsts = draw_faults(seed, list(dict.fromkeys(first for first, _ in together)))
     while True:
         first = next(firsts)
         beside = [other for one, other in together if one is type(first)]
@@ -106,7 +106,7 @@ class Storm:
         self._new_writer = traffic
         self._writer: Writer | None = None
 
-    def rage(self, plans: Iterator[Plan], count: int, minutes: float = math.inf) -> None:
+    def run(self, plans: Iterator[Plan], count: int, minutes: float = math.inf) -> None:
         """Run plans until `count` cycles count, or the minutes are over.
 
         Raises KitError if too many consecutive plans were unavailable.

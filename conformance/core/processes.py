@@ -160,7 +160,7 @@ class Processes:
     def stopped_or_frozen(self, names: Iterable[str]) -> list[str]:
         """Return the nodes that the engine reports as stopped or frozen; they answer no request.
 
-        Checks whose stored histories are judged again by running them must not use it.
+        A check must not use it if its stored histories are judged again by running the check.
         """
         return [name for name in names if self._require_cluster().node(name).state() != "running"]
 

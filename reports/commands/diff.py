@@ -36,7 +36,7 @@ from reports.texts.wording import GLYPHS, replace_controls
 )
 @form
 def diff(old: str, new: str, out: Path, matrix: Path | None, fail_on_worse: bool, form: Form) -> int:
-    """Changes between two columns of a matrix, or between two matrices: OLD and NEW are columns, or files matrix.json."""
+    """Show changes between two columns of a matrix, or between two matrices: OLD and NEW are columns, or files matrix.json."""
     if old.endswith(".json"):
         differences = between_matrices(read_compared(Path(old)), read_compared(Path(new)))
     else:

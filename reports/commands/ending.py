@@ -41,7 +41,7 @@ def exit_code(
         # When the reader has closed the pipe (`… | head`), click puts another stream in the place of stdout, and exits.
         if isinstance(error, SystemExit) and sys.stdout is stdout:
             raise
-        _write_no_more()
+        _discard_output()
         return 0
     except known:
         raise
@@ -51,6 +51,6 @@ def exit_code(
     return int(code or 0)
 
 
-def _write_no_more() -> None:
+def _discard_output() -> None:
     """Redirect stdout to /dev/null: nothing may be written to a closed pipe, even while Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

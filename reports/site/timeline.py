@@ -34,9 +34,9 @@ LETTERS = {
 
 
 class CallMark(msgspec.Struct, frozen=True, kw_only=True):
-    """A mark for `count` calls of one kind to a node with the same outcome; `event` is the first.
+    """A mark in the timeline, for `count` calls of one kind to a node with the same outcome; `event` is the first.
 
-    `number` numbers the marks that show the violation, and is 0 for others.
+    `number` counts the marks that show the violation; it is 0 for the others.
     """
 
     event: int

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.campaign.outcome import judged_columns
+from conformance.campaign.outcome import judge_columns
 from conformance.judging.news import judged_cell
 from conformance.running.baseline import Baseline
 from reports.matrix_file import ComparedCell
@@ -16,7 +16,7 @@ from reports.matrix_file import ComparedCell
 
 def merge_here(out: Path, options: Sequence[str]) -> int:
     """Write the part of a matrix.json that a night reads, without Spark."""
-    judged = judged_columns(out / "shards")
+    judged = judge_columns(out / "shards")
     evidence = [str(path.relative_to(out)) for path in out.glob("evidence/*/*")]
     cells = [ComparedCell(**msgspec.structs.asdict(judged_cell(cell, {})), evidence=evidence) for cell in judged.cells]
     labels = list(dict.fromkeys(cell.kafka_version for cell in cells))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conformance.campaign.hunt.findings import HuntFinding, Seen, Sighting
+from conformance.campaign.hunt.findings import HuntFinding, RecordedViolation, Sighting
 from conformance.campaign.hunt.state import Hunt, Night, Round
 from conformance.running.evidence.folder import Schedule
 from tests.support.fake_hunt_run import CASES, CHECK, ROW, FakeRun, column_of, parser, steps
@@ -13,10 +13,10 @@ from tests.support.fake_hunt_run import CASES, CHECK, ROW, FakeRun, column_of, p
 
 def seen(
     number: int = 1, version: str = "3.9.2", *, schedule: list[dict[str, Any]] | None = None, **sighting: Any
-) -> Seen:
+) -> RecordedViolation:
     """Return a violation of ROW in round `number`, seen in 4 of 5 replays."""
     facts: dict[str, Any] = {"case": CASES[ROW], "seen": 4, "tries": 5} | sighting
-    return Seen(
+    return RecordedViolation(
         row=ROW,
         label="fence-leak",
         detail="epoch 3 was fenced",

@@ -67,7 +67,7 @@ class Replays(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.seen} of {self.tries} replays" + (f" ({self.trouble} more in trouble)" if self.trouble else "")
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedViolation(msgspec.Struct, frozen=True, kw_only=True):
     """A violation as recorded in a round's shards and evidence."""
 
     row: str
@@ -95,7 +95,7 @@ class HuntFinding(msgspec.Struct, kw_only=True):
     replays: dict[str, Replays] = {}
 
     @classmethod
-    def of(cls, seen: Seen) -> HuntFinding:
+    def of(cls, seen: RecordedViolation) -> HuntFinding:
         shape = shape_of(seen.schedule.steps)
         return cls(
             name=f"{seen.row}-{digest_of(seen.row, seen.label, shape)}",
@@ -122,7 +122,7 @@ class HuntFinding(msgspec.Struct, kw_only=True):
         """True if it is known, and its shrunk schedule has the known shape, so that it need not be replayed."""
         return self.is_known and not (self.source.is_shrunk and self.source.differs)
 
-    def add_sighting(self, seen: Seen) -> None:
+    def add_sighting(self, seen: RecordedViolation) -> None:
         """Add a sighting. The first one with a shrunk schedule gives the finding that schedule."""
         shape = shape_of(seen.schedule.steps)
         is_shorter = seen.sighting.is_shrunk and not self.source.is_shrunk and shape != self.shape
@@ -157,9 +157,9 @@ def _outcome_of_replays(replays: Replays, rate: float) -> Outcome:
 # --- from shards
 
 
-def seen_in(
+def violations_in(
     folder: Path, shards: Iterable[Shard], deviations: Sequence[Deviation], number: int, column: str
-) -> list[Seen]:
+) -> list[RecordedViolation]:
     """Return the violations of round `number`, whose output is in `folder`; shrunk ones first.
 
     Each breach in a shard has the schedules whose replays showed it, or else the first example's.
@@ -194,7 +194,7 @@ def _sighting_of_line(
     deviations: Sequence[Deviation],
     number: int,
     column: str,
-) -> Seen:
+) -> RecordedViolation:
     sighting = Sighting(
         round=number,
         column=column,
@@ -208,7 +208,7 @@ def _sighting_of_line(
         tries=replay.tries if replay else 0,
         deeds=line.deeds,
     )
-    return Seen(
+    return RecordedViolation(
         row=line.requirement,
         label=line.label,
         detail=line.detail,
@@ -243,7 +243,7 @@ def replays_in(shards: Iterable[Shard], row: str, label: str) -> Replays:
 # --- findings and sightings
 
 
-def add(findings: list[HuntFinding], seen: Seen) -> HuntFinding | None:
+def add(findings: list[HuntFinding], seen: RecordedViolation) -> HuntFinding | None:
     """File a violation; return a new finding, or None for a further sighting of one of `findings`.
 
     A schedule that was not shrunk has no shape of its own: it belongs to the first finding with its row, label and

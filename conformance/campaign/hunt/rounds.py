@@ -20,9 +20,9 @@ MIN_MINUTES, MAX_MINUTES = 6.0, 15.0
 """The bounds of a round's minutes, if the hours permit."""
 SCHEDULES_A_MINUTE = 0.125
 """Schedules of earlier rounds per worker and minute of a round: they take about a quarter of its time."""
-SETTLED = 2
+SETTLED_AFTER = 2
 """A breach that this many of a column's rounds saw again, without a new finding, is no longer investigated there."""
-LOOKED_AT_AGAIN = 10
+REINVESTIGATED_EVERY = 10
 """One in this many rounds of a column investigates such breaches nevertheless."""
 
 
@@ -33,7 +33,7 @@ class KeptSchedule(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
 
 
-def kept_in(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[KeptSchedule]:
+def read_kept_schedules(out: Path, machines: Sequence[AnyMachine], say: Callable[[str], None]) -> list[KeptSchedule]:
     """Return the kept schedules of these machines, by name. An unreadable one stays where it is, and is reported.
 
     Raises WrongSchema for one of another schema.
@@ -101,7 +101,7 @@ def untried_schedules(hunt: Hunt, column: str, kept: Sequence[KeptSchedule]) -> 
 
 def settled_breaches(hunt: Hunt, column: str) -> list[Breach]:
     """Return the breaches that the next round on this column does not investigate again."""
-    if len(hunt.rounds_of(column)) % LOOKED_AT_AGAIN == 0:
+    if len(hunt.rounds_of(column)) % REINVESTIGATED_EVERY == 0:
         return []
     breaches = {
         Breach(finding.row, finding.label, sighting.case)
@@ -117,4 +117,4 @@ def _is_settled(findings: Sequence[HuntFinding], column: str, breach: Breach) ->
     sightings = [s for one in alike for s in one.sightings if (s.column, s.case) == (column, breach.case)]
     rounds = sorted({sighting.round for sighting in sightings})
     new = {one.source.round for one in alike}
-    return len(rounds) > SETTLED and new.isdisjoint(rounds[-SETTLED:])
+    return len(rounds) > SETTLED_AFTER and new.isdisjoint(rounds[-SETTLED_AFTER:])

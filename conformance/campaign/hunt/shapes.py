@@ -8,7 +8,7 @@ from typing import Any
 from conformance.judging.narration import TAGS
 
 Shape = tuple[str, ...]
-"""The words of each step, as one string."""
+"""A string for each step of a schedule, made of the step's words."""
 
 SUBJECT_FIELD = "on"
 ROLE_FIELDS = ("role", "to")
@@ -17,7 +17,7 @@ _NODE = re.compile(r".+-\d+")
 
 
 def shape_of(steps: Sequence[Mapping[str, Any]]) -> Shape:
-    """The kind, fault, roles and subject of each step; subjects and named nodes are numbered by first use.
+    """Return the kind, fault, roles and subject of each step; subjects and named nodes are numbered by first use.
 
     >>> shape_of([{"do": "disturb", "on": "strict-1", "fault": {"fault": "kill", "role": "leader", "pick": 0}},
     ...           {"do": "produce", "on": "strict-1", "records": 3, "to": "former-leader"}])

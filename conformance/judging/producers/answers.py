@@ -137,7 +137,7 @@ class _JudgedTurn(NamedTuple):
     after: Coordination
     claims: tuple[Claim, ...]
 
-    def stands(self, turn: Turn) -> bool:
+    def still_holds(self, turn: Turn) -> bool:
         wrong = any(isinstance(claim, Finding) and not claim.held for claim in self.claims)
         return self.turn == turn and not wrong
 
@@ -146,7 +146,7 @@ def _judge_transactional_id(story: TransactionStory, producers: Producers) -> It
     """Judge the turns of one transactional id, from the first that differs from the last time."""
     turns, kept = order_turns(requests(story, producers.partitions), story), story.judged_turns
     pairs = enumerate(zip(kept, turns, strict=False))
-    same = next((n for n, (known, turn) in pairs if not known.stands(turn)), min(len(kept), len(turns)))
+    same = next((n for n, (known, turn) in pairs if not known.still_holds(turn)), min(len(kept), len(turns)))
     del kept[same:]
     for turn in turns[len(kept) :]:
         coordination = kept[-1].after.copy() if kept else Coordination(story)

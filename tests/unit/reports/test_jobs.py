@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports import jobs
-from reports.jobs import Job, side_by_side
+from reports.jobs import Job, in_parallel
 
 NO_SESSION: Any = None
 
@@ -20,7 +20,7 @@ def plain_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_are_over_at_the_end() -> None:
     done: list[int] = []
-    with side_by_side(NO_SESSION) as start:
+    with in_parallel(NO_SESSION) as start:
         for number in range(8):
             start(_noting(done, number))
     assert sorted(done) == list(range(8))
@@ -31,7 +31,7 @@ def no_space() -> None:
 
 
 def run(*jobs: Job, then: Job = lambda: None) -> None:
-    with side_by_side(NO_SESSION, 1) as start:
+    with in_parallel(NO_SESSION, 1) as start:
         for job in jobs:
             start(job)
         then()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from conformance.cli.storm import drawn_faults
+from conformance.cli.storm import draw_faults
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.roles import ROLES
 from fixtures.faults.catalogue import FAULTS
@@ -97,7 +97,7 @@ def test_every_combination_is_drawn(kind: type[Plan]) -> None:
 
 
 def of_storm(seed: int, count: int) -> list[bytes]:
-    return [msgspec.json.encode(fault) for fault in itertools.islice(drawn_faults(seed), count)]
+    return [msgspec.json.encode(fault) for fault in itertools.islice(draw_faults(seed), count)]
 
 
 def test_a_storm_is_what_its_seed_says() -> None:
@@ -105,10 +105,10 @@ def test_a_storm_is_what_its_seed_says() -> None:
 
 
 def test_a_storm_has_each_kind_as_often_as_the_others() -> None:
-    drawn = Counter(type(fault) for fault in itertools.islice(drawn_faults(1), 3 * len(FAULTS)))
+    drawn = Counter(type(fault) for fault in itertools.islice(draw_faults(1), 3 * len(FAULTS)))
     assert drawn == dict.fromkeys(FAULTS, 3)
 
 
 def test_a_fault_of_a_storm_is_used_once() -> None:
-    drawn = list(itertools.islice(drawn_faults(1), 3 * len(FAULTS)))
+    drawn = list(itertools.islice(draw_faults(1), 3 * len(FAULTS)))
     assert len({id(fault) for fault in drawn}) == len(drawn)

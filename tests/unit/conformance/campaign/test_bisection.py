@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.bisection import Outcome, VerdictBoundary, skipped_versions, verdict_boundaries, wanted_next
+from conformance.campaign.bisection import Outcome, VerdictBoundary, next_versions, skipped_versions, verdict_boundaries
 
 Truth = dict[str, Outcome]
 TELLS: list[Outcome] = ["good", "bad", ""]
@@ -28,7 +28,7 @@ def searched(versions: list[str], anchors: list[str], truth: Truth) -> tuple[Tru
     """The outcomes in the end, and the number of rounds."""
     lines: Truth = {}
     rounds = 0
-    while batch := wanted_next(versions, anchors, lines):
+    while batch := next_versions(versions, anchors, lines):
         assert len(set(batch)) == len(batch)
         assert not set(batch) & lines.keys()
         lines |= {version: truth[version] for version in batch}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.campaign.outcome import is_partial, judged_columns
+from conformance.campaign.outcome import is_partial, judge_columns
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.judging.news import JudgedCell
@@ -35,7 +35,7 @@ def by_name(cells: list[Cell]) -> list[Cell]:
 def test_columns_by_themselves_are_judged_as_all_at_once(tmp_path: Path) -> None:
     columns(tmp_path)
     together = judge_shards(read_shards(tmp_path))
-    assert by_name(judged_columns(tmp_path).cells) == by_name(together)
+    assert by_name(judge_columns(tmp_path).cells) == by_name(together)
     assert [c.kafka_version for c in together if c.verdict == "violated"] == ["4.3.1"]
 
 
@@ -44,7 +44,7 @@ def test_beside_a_file_without_a_header_nothing_is_satisfied(tmp_path: Path) -> 
     lines = ShardBuilder("r3-d", "3.9.2", run="r3").observe(ROW, "consumer").text()
     write_lines(tmp_path / "r3-d.jsonl", lines[1:])
     assert read_header(tmp_path / "r3-d.jsonl") is None
-    assert "satisfied" not in {cell.verdict for cell in judged_columns(tmp_path).cells}
+    assert "satisfied" not in {cell.verdict for cell in judge_columns(tmp_path).cells}
 
 
 def test_the_shards_of_a_run_are_found_by_their_names(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def known(*columns: str, violated: str = "") -> Baseline:
 
 
 def code(out: Path, baseline: Baseline, *deviations: Deviation) -> int:
-    judged = judged_columns(out, deviations)
+    judged = judge_columns(out, deviations)
     return exit_code(0, judged.cells, news_since(baseline, judged.cells, judged.explained, judged.profiles))
 
 

@@ -19,7 +19,7 @@ from conformance.campaign.plan import (
     column_runs_for,
     new_plan,
     read_plan,
-    recorded_by,
+    recordings_of,
     write_plan,
 )
 from conformance.running.columns import wanted_columns
@@ -33,7 +33,7 @@ COLUMNS = st.lists(CODES, min_size=1, max_size=4)
 
 @pytest.fixture(autouse=True)
 def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.campaign.plan.alive", lambda run: False)
+    monkeypatch.setattr("conformance.campaign.plan.is_alive", lambda run: False)
 
 
 def quiet(text: str) -> None:
@@ -117,7 +117,7 @@ def test_added_columns_come_after_those_that_exist() -> None:
 
 
 def test_a_column_that_still_runs_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.campaign.plan.alive", lambda run: run == "run-1")
+    monkeypatch.setattr("conformance.campaign.plan.is_alive", lambda run: run == "run-1")
     with interrupted([0, None]) as (out, before, files):
         with pytest.raises(WrongUse, match=r"4\.1\.0 \(run run-1\) is running"):
             choose_plan(out, again(before), add=True, say=quiet)
@@ -126,10 +126,10 @@ def test_a_column_that_still_runs_is_left_alone(monkeypatch: pytest.MonkeyPatch)
 
 def test_recordings_of_a_run_are_those_with_its_whole_id(tmp_path: Path) -> None:
     mine, other = recorded(tmp_path, "run-1"), recorded(tmp_path, "run-12")
-    found = {str(path.relative_to(tmp_path)) for path in recorded_by(tmp_path, "run-1")}
+    found = {str(path.relative_to(tmp_path)) for path in recordings_of(tmp_path, "run-1")}
     assert all(any(path.startswith(one) for one in found) for path in mine)
     assert not any(path.startswith(one + "/") or path == one for path in other for one in found)
-    assert recorded_by(tmp_path, "") == []
+    assert recordings_of(tmp_path, "") == []
 
 
 def test_a_file_that_is_no_plan_says_what_to_do(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.campaign.plan import RERUN, ColumnRun, read_plan
-from conformance.campaign.rerun import ViolatedCase, column_runs_again, seen_again, violated_in
+from conformance.campaign.rerun import ViolatedCase, case_reruns, column_runs_again, violated_cases
 from conformance.catalogue import shipped_rows
 from fixtures.errors import WrongUse
 from history.shards import read_shard
@@ -107,7 +107,7 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
     (tmp_path / "matrix").mkdir()
     (tmp_path / "matrix" / "matrix.json").write_text("[]")
     with pytest.raises(WrongUse, match="--rerun-violated"):
-        violated_in(tmp_path)
+        violated_cases(tmp_path)
 
 
 # --- which column a label is
@@ -163,7 +163,7 @@ def matrix_with_cases(out: Path, **violated: int) -> None:
 
 def test_the_violated_cases_of_a_row_are_told_apart(tmp_path: Path) -> None:
     matrix_with_cases(tmp_path, b=2, a=1, c=0)
-    violated = violated_in(tmp_path)
+    violated = violated_cases(tmp_path)
     assert violated == [ViolatedCase("4.3.1", ROW, "a"), ViolatedCase("4.3.1", ROW, "b")]
     shard = ShardBuilder("s", run="261121-000000-0001").finish().write(tmp_path)
     [column] = column_runs_again(violated, [read_shard(shard)])
@@ -173,7 +173,7 @@ def test_the_violated_cases_of_a_row_are_told_apart(tmp_path: Path) -> None:
 def rerun(tmp_path: Path, known: list[str], shard: ShardBuilder) -> list[str]:
     column = ColumnRun(name="4.3.1", selection=[], run="261121-000000-0002")
     lines = read_shard(shard.finish().write(tmp_path))
-    return [str(case) for case in seen_again([ViolatedCase("4.3.1", ROW, one) for one in known], [column], [lines])]
+    return [str(case) for case in case_reruns([ViolatedCase("4.3.1", ROW, one) for one in known], [column], [lines])]
 
 
 def test_a_case_that_is_seen_again_does_not_count_for_another(tmp_path: Path) -> None:

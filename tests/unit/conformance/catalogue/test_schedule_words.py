@@ -47,6 +47,6 @@ def test_a_deed_that_no_schedule_has(deed: str) -> None:
 
 
 def test_a_fault_stands_until_it_is_healed_and_a_step_does_not() -> None:
-    assert schedule_words().stands("kill leader")
-    assert not schedule_words().stands("delete-topic")
-    assert not schedule_words().stands("recreate-topic all brokers")
+    assert schedule_words().lasts("kill leader")
+    assert not schedule_words().lasts("delete-topic")
+    assert not schedule_words().lasts("recreate-topic all brokers")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.cli import storm as storm_module
-from conformance.cli.storm import Storm, as_json, drawn_plans, is_success, storm_summary
+from conformance.cli.storm import Storm, as_json, draw_plans, is_success, storm_summary
 from fixtures.faults.kinds.logs import RetentionByTime
 from fixtures.faults.kinds.process import Kill, Stop
 from fixtures.faults.plans import Overlap, Plan, Single
@@ -68,12 +68,12 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storm_module, "HEALTHY_TIMEOUT", 0.05)
 
 
-def raged(
+def run_storm(
     targets: FakeTargets, *faults: Recorded, count: int, trouble: Exception | None = None
 ) -> tuple[Storm, list[str]]:
     lines: list[str] = []
     storm = Storm(targets, lines.append, targets.kept, lambda target: FakeTraffic(target, trouble))  # type: ignore[arg-type, return-value]
-    storm.rage(once(*faults), count)
+    storm.run(once(*faults), count)
     return storm, lines
 
 
@@ -82,7 +82,7 @@ def once(*faults: Recorded) -> Iterator[Plan]:
 
 
 def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> None:
-    storm, lines = raged(targets, Recorded(), Recorded(possible=False), count=3)
+    storm, lines = run_storm(targets, Recorded(), Recorded(possible=False), count=3)
     assert [one.ending for one in storm.cycles] == ["healed", "skipped", "healed", "skipped", "healed"]
     assert (len(lines), is_success(storm), targets.closed) == (5, True, True)
     assert "traffic: 10 records acknowledged (2 a second), 1 not, longest gap 2.5 s" in storm_summary(storm)
@@ -91,7 +91,7 @@ def test_a_storm_goes_on_until_so_many_cycles_count(targets: FakeTargets) -> Non
 
 
 def test_the_summary_as_json_has_each_cycle_in_its_order(targets: FakeTargets) -> None:
-    storm, _ = raged(targets, Recorded(), Recorded(possible=False), count=2)
+    storm, _ = run_storm(targets, Recorded(), Recorded(possible=False), count=2)
     printed: Any = json.loads(json.dumps(as_json(storm)))
     assert [one["ending"] for one in printed["cycles"]] == ["healed", "skipped", "healed"]
     assert (printed["succeeded"], printed["traffic"]["unacknowledged"]) == (True, 1)
@@ -110,7 +110,7 @@ def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
     targets: FakeTargets, fault: Recorded, ending: str, row: str
 ) -> None:
     """The storm goes on with a cluster that is whole all the same, but for one that did not heal."""
-    storm, lines = raged(targets, fault, Recorded(), count=2)
+    storm, lines = run_storm(targets, fault, Recorded(), count=2)
     assert [one.ending for one in storm.cycles] == [ending, "healed"]
     assert '"fault":"recorded"' in lines[0]
     assert row in "\n".join(storm_summary(storm))
@@ -119,7 +119,7 @@ def test_trouble_is_told_with_what_was_drawn_and_is_no_success(
 
 def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: FakeTargets) -> None:
     targets.target().lacks = ["broker-3 is exited"]
-    storm, lines = raged(targets, Recorded(shows=False), Recorded(), count=3)
+    storm, lines = run_storm(targets, Recorded(shows=False), Recorded(), count=3)
     assert [one.ending for one in storm.cycles] == ["unwitnessed", "healed", "unwitnessed"]
     assert "THE CLUSTER IS REPLACED: whole after trouble: not within 0.05 s" in lines[0]
     assert "1 clusters replaced" in "\n".join(storm_summary(storm))
@@ -130,14 +130,14 @@ def test_a_cluster_that_stays_broken_is_replaced_and_accounted_for(targets: Fake
 
 
 def test_a_writer_that_gave_up_is_no_success(targets: FakeTargets) -> None:
-    storm, _ = raged(targets, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
+    storm, _ = run_storm(targets, Recorded(), count=1, trouble=ZeroDivisionError("a bug"))
     assert not is_success(storm)
     assert storm_summary(storm)[-1] == "traffic ended early: ZeroDivisionError: a bug"
 
 
 def test_a_storm_of_what_cannot_be_ends(targets: FakeTargets) -> None:
     with pytest.raises(KitError, match="it cannot be"):
-        raged(targets, Recorded(possible=False), count=1)
+        run_storm(targets, Recorded(possible=False), count=1)
     assert targets.closed
 
 
@@ -146,23 +146,23 @@ def test_of_two_at_a_time_each_counts(targets: FakeTargets) -> None:
         [Overlap(first=Recorded(), second=Recorded(on="broker-2")), Overlap(first=Recorded(), second=Recorded())]
     )
     storm = Storm(targets, lambda _: None, targets.kept, FakeTraffic)  # type: ignore[arg-type]
-    storm.rage(plans, 4)
+    storm.run(plans, 4)
     assert [one.ending for one in storm.cycles] == ["healed"] * 4
     two = Overlap(first=Recorded(), second=Recorded(shows=False, on="broker-2"))
-    storm.rage(iter([two]), 5)
+    storm.run(iter([two]), 5)
     assert (storm.cycles[-1].fault, storm.cycles[-1].ending) == ("recorded beside recorded", "unwitnessed")
 
 
 def test_no_plan_begins_after_the_minutes_are_over(targets: FakeTargets) -> None:
     storm = Storm(targets, lambda _: None, targets.kept, FakeTraffic)  # type: ignore[arg-type]
-    storm.rage(once(Recorded()), 5, minutes=0)
+    storm.run(once(Recorded()), 5, minutes=0)
     assert (storm.cycle_count, targets.closed) == (0, True)
 
 
 @pytest.mark.parametrize("at_once", [2, 3])
 def test_several_at_a_time_are_drawn_of_those_that_can_be(at_once: int) -> None:
-    drawn = list(islice(drawn_plans(1, [Kill, RetentionByTime, Stop], at_once=at_once), 20))
+    drawn = list(islice(draw_plans(1, [Kill, RetentionByTime, Stop], at_once=at_once), 20))
     assert {len(plan.faults) for plan in drawn if isinstance(plan, Overlap)} == {at_once}
     assert {type(fault) for plan in drawn if isinstance(plan, Overlap) for fault in plan.faults} == {Kill, Stop}
     with pytest.raises(KitError, match="no two of these faults may overlap: every replica has to take part"):
-        next(drawn_plans(1, [RetentionByTime], at_once=at_once))
+        next(draw_plans(1, [RetentionByTime], at_once=at_once))

@@ -14,7 +14,15 @@ from rich.console import Console
 
 from conformance.campaign.column_runs import Runner
 from conformance.campaign.plan import column_runs_for, new_plan
-from conformance.campaign.watching import ColumnState, Lines, RunShown, again_and_again, states_of, table_of, watching
+from conformance.campaign.watching import (
+    ColumnState,
+    PlainRunProgress,
+    ProgressLines,
+    calling_repeatedly,
+    states_of,
+    table_of,
+    watching,
+)
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, held_if
 from conformance.running.columns import wanted_columns
@@ -150,7 +158,7 @@ def column(name: str, state: str = "running", **so_far: Any) -> ColumnState:
 def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
     printed: list[str] = []
     clock = Clock()
-    lines = Lines(printed.append, 60.0, clock)
+    lines = ProgressLines(printed.append, 60.0, clock)
     for second in range(0, 125, 5):
         clock.now = second
         lines.show([column("3.9.2", done=3, of=9, observations=40), column("4.3.1", "waiting")])
@@ -161,7 +169,7 @@ def test_a_running_column_has_a_line_a_minute_and_none_before() -> None:
 
 def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
     printed: list[str] = []
-    lines = Lines(printed.append, 60.0, Clock())
+    lines = ProgressLines(printed.append, 60.0, Clock())
     for _ in range(3):
         lines.show([column("3.9.2", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
     assert printed == ["3.9.2  violated: A-1", "4.3.1  violated: A-1"]
@@ -175,7 +183,7 @@ def test_a_violated_row_and_an_ended_column_are_told_at_once_and_once() -> None:
 
 def test_of_a_column_that_ended_before_only_its_end_is_reported() -> None:
     printed: list[str] = []
-    lines = Lines(printed.append, 60.0, Clock())
+    lines = ProgressLines(printed.append, 60.0, Clock())
     for _ in range(2):
         lines.show([column("3.9.2", "violated", violated={"A-1": 2}), column("4.3.1", violated={"A-1": 1})])
     assert printed == [
@@ -235,7 +243,7 @@ def test_the_state_of_a_column_is_what_its_code_says(tmp_path: Path) -> None:
 
 def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     printed: list[str] = []
-    shown = RunShown(tmp_path, "r1", printed.append, every=0.0)
+    shown = PlainRunProgress(tmp_path, "r1", printed.append, every=0.0)
     shown.show()
     assert printed == []
     progress = Progress(tmp_path / "progress", "r1", "gw0")
@@ -247,9 +255,9 @@ def test_a_plain_run_has_the_same_lines(tmp_path: Path) -> None:
     assert printed[1].endswith("0 of 5 checks, 1 observations, 1 rows violated, gw0 check")
 
 
-def test_what_is_shown_again_and_again_ends_with_the_run() -> None:
+def test_calling_repeatedly_ends_with_the_run() -> None:
     shown = threading.Semaphore(0)
-    with again_and_again(shown.release, every=0.001):
+    with calling_repeatedly(shown.release, every=0.001):
         assert shown.acquire(timeout=10)
         assert shown.acquire(timeout=10)
     assert not [thread for thread in threading.enumerate() if thread.name == "progress"]

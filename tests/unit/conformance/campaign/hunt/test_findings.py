@@ -7,8 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.campaign.hunt.findings import HuntFinding, Replays, Seen, add, mark_known, replays_in, seen_in
-from conformance.campaign.hunt.replaying import to_confirm
+from conformance.campaign.hunt.findings import (
+    HuntFinding,
+    RecordedViolation,
+    Replays,
+    add,
+    mark_known,
+    replays_in,
+    violations_in,
+)
+from conformance.campaign.hunt.replaying import replays_to_confirm
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
 from history.shards import read_shards
@@ -19,7 +27,7 @@ from tests.support.sample_shards import ShardBuilder
 OTHER = [{"do": "heal"}, *steps(0)]
 
 
-def added(*each: Seen) -> list[HuntFinding]:
+def added(*each: RecordedViolation) -> list[HuntFinding]:
     findings: list[HuntFinding] = []
     for one in each:
         add(findings, one)
@@ -80,7 +88,7 @@ def test_of_each_breach_the_shrunk_schedule_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / "rounds" / "007"
     write_round(folder, "broken", "known")
     known = load_deviations(shipped_rows())
-    by_row = {one.row: one for one in seen_in(folder, read_shards(folder / "shards"), known, 7, "4.3.1")}
+    by_row = {one.row: one for one in violations_in(folder, read_shards(folder / "shards"), known, 7, "4.3.1")}
     broken, deviation = by_row[ROW], by_row[KNOWN_ROW]
     assert (broken.sighting.seen, broken.sighting.tries, broken.sighting.known) == (4, 5, "")
     assert broken.sighting.evidence == f"rounds/007/evidence/{ROW}/r1-b"
@@ -91,7 +99,7 @@ def test_of_each_breach_the_shrunk_schedule_is_taken(tmp_path: Path) -> None:
 def test_a_breach_without_replays_has_the_schedule_of_its_example(tmp_path: Path) -> None:
     folder = tmp_path / "rounds" / "001"
     write_round(folder, "unshrunk")
-    [one] = seen_in(folder, read_shards(folder / "shards"), [], 1, "4.3.1")
+    [one] = violations_in(folder, read_shards(folder / "shards"), [], 1, "4.3.1")
     assert (one.sighting.is_shrunk, len(one.schedule.steps)) == (False, 4)
 
 
@@ -106,7 +114,7 @@ def test_a_row_whose_level_is_only_recorded_gives_no_finding(tmp_path: Path) -> 
     row = next(row for row in shipped_rows() if not shipped_rows().judges(row.id))
     shard = ShardBuilder("s").observe(row.id, row.cases[0].id, "violated", evidence="evidence/x")
     shard.write(tmp_path)
-    assert seen_in(tmp_path, read_shards(tmp_path), [], 1, "4.3.1") == []
+    assert violations_in(tmp_path, read_shards(tmp_path), [], 1, "4.3.1") == []
 
 
 # --- known
@@ -160,7 +168,7 @@ def test_a_known_finding_whose_shrunk_shape_differs_is_replayed(deeds: list[str]
     finding.judge_again([deviation])
     assert finding.is_settled == settled
     hunt = hunt_of("3.9.2", findings=[finding])
-    assert [one.finding for one in to_confirm(hunt)] == ([] if settled else [finding])
+    assert [one.finding for one in replays_to_confirm(hunt)] == ([] if settled else [finding])
 
 
 def test_each_sighting_is_judged_again_by_its_own_schedule() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from conformance.campaign.hunt.rounds import (
     KeptSchedule,
-    kept_in,
     next_column,
     next_round,
+    read_kept_schedules,
     round_minutes,
     settled_breaches,
     untried_schedules,
@@ -86,8 +86,8 @@ def test_only_schedules_of_the_machines_that_run_are_kept(tmp_path: Path) -> Non
     (tmp_path / "failing" / "one.json").write_bytes(msgspec.json.encode(SCHEDULE))
     machines = {one.id.split(".")[1]: one for one in all_machines().values()}
     lines: list[str] = []
-    assert [one.name for one in kept_in(tmp_path, [machines["log"]], lines.append)] == ["one"]
-    assert (kept_in(tmp_path, [machines["topics"]], lines.append), lines) == ([], [])
+    assert [one.name for one in read_kept_schedules(tmp_path, [machines["log"]], lines.append)] == ["one"]
+    assert (read_kept_schedules(tmp_path, [machines["topics"]], lines.append), lines) == ([], [])
 
 
 # --- settled
