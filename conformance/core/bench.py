@@ -133,18 +133,19 @@ class Bench:
     def id_of(self, name: str) -> int:
         return self.members[name].id
 
-    def node(self, name: str | int, *, controller: bool = False, purpose: str = "") -> NodeClient:
+    def node(self, name: str | int, *, controller: bool = False, purpose: str = "", user: str = "") -> NodeClient:
         """Return the client of a node, given by name or id.
 
         It connects to the broker listener, or to the controller listener if `controller` is set or the node is no broker. Each
-        `purpose` has its own client, and so its own connection.
+        `purpose` has its own client, and so its own connection, and so has each `user` who logs in instead of the kit's own.
         """
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
-        key = (name, controller, purpose)
-        held = self._own if purpose else self._lent
+        key = (name, controller, purpose or user)
+        held = self._own if purpose or user else self._lent
         if key not in held:
             held[key] = self._client(name, controller)
+            held[key].user = user or held[key].user
         held[key].tap = self.tape
         return held[key]
 
