@@ -137,6 +137,35 @@ As leader it appends a no-op record every 50 ms, so that there is something to c
 EXPENDABLE_VOTER = msgspec.structs.replace(FROZEN_VOTER, name="expendable-voter")
 """The same for requests and files from which the voter may end; then it is created again on an empty disk."""
 
+ADMINISTRATOR, BYSTANDER, NODE, READER = "administrator", "bystander", "node", "reader"
+"""Users of a cluster that asks for their rights. The first one may do everything; the others may do nothing at first."""
+
+_LOGIN = " ".join(
+    [
+        "org.apache.kafka.common.security.plain.PlainLoginModule required",
+        f'username="{ADMINISTRATOR}" password="{ADMINISTRATOR}"',
+        *(f'user_{user}="{user}"' for user in (ADMINISTRATOR, BYSTANDER, NODE, READER)),
+    ]
+)
+
+SECURED = Topology(
+    name="secured",
+    controllers=1,
+    brokers=1,
+    user=ADMINISTRATOR,
+    config={
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "listener.name.controller.plain.sasl.jaas.config": f"{_LOGIN};",
+        "listener.name.host.plain.sasl.jaas.config": f"{_LOGIN};",
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,HOST:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "super.users": f"User:{ADMINISTRATOR};User:ANONYMOUS",
+    },
+)
+"""A controller and a broker that ask clients to log in, and a controller that asks for their rights. Only the broker itself uses
+its listener without a login."""
+
 FIRST_START = Topology(name="first-start", controllers=3, brokers=0)
 """Three controllers that are created again one by one, as at the first start of a cluster."""
 
@@ -188,6 +217,15 @@ SLOW_QUORUM = msgspec.structs.replace(
     config={**QUORUM_LAB.config, "controller.quorum.fetch.timeout.ms": str(int(LONG_FETCH_TIMEOUT * 1000))},
 )
 """The same with a long fetch timeout: followers wait that long for a leader that is gone, unless it tells them."""
+
+SHORT_LOG = msgspec.structs.replace(
+    QUORUM_LAB, name="short-log", metrics=False, config={**QUORUM_LAB.config, "metadata.max.retention.bytes": "2000"}
+)
+"""The same without metrics, where controllers keep no more of the log than they need behind their newest snapshots: they look for
+what to remove once a minute."""
+
+UPGRADED_QUORUM = Topology(name="upgraded-quorum", controllers=3, brokers=1, features={"metadata.version": "3.9-IV0"})
+"""Three controllers and a broker at the metadata.version of Kafka 3.9, so that voters of 3.9 can be among newer ones."""
 
 TWO_DISKS = Topology(name="two-disks", controllers=1, brokers=1, config=DIRECTORIES)
 """A broker with two log directories."""
@@ -335,8 +373,8 @@ BATCHED_GROUPS = msgspec.structs.replace(
 
 TOPOLOGIES = (
     COMBINED, EXPIRING, MEASURED, FORMER_LEVEL, FORMER_LEVEL_BROKERS, GROUPS, CLUSTER, CONTROLLERS, FROZEN_VOTER,
-    EXPENDABLE_VOTER, FIRST_START, LIVE_VOTER, LIVE_VOTER_OF_FIVE, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM, TWO_DISKS,
-    QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING, TRANSACTIONS, PRODUCERS,
-    CONSUMER_GROUPS, BATCHED_GROUPS,
+    EXPENDABLE_VOTER, SECURED, FIRST_START, LIVE_VOTER, LIVE_VOTER_OF_FIVE, MIXED_QUORUM, QUORUM_LAB, SLOW_QUORUM,
+    SHORT_LOG, UPGRADED_QUORUM, TWO_DISKS, QUICK_CLUSTER, LOG_QUORUM, LOG_PROMPT, LOG_DIRECTORIES, LAGGING, SHRINKING,
+    TRANSACTIONS, PRODUCERS, CONSUMER_GROUPS, BATCHED_GROUPS,
 )  # fmt: skip
 """All clusters that checks run on."""

@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, sampled_from
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.judging.facts.gauges import number_of
 from conformance.rigs.quorum.lab import LAB, WITHIN, Lab
-from conformance.rigs.quorum.successors import ELECTS_WITHIN
+from conformance.rigs.quorum.successors import ELECTS_WITHIN, other_leader
 from protocol.log import LeaderAndEpoch
 from protocol.words import say
 
@@ -61,7 +61,7 @@ def leader_has_attributes_of_its_own(lab: Lab) -> Claims:
 
 @probe(
     "KIP595-MET-02", "KIP595-MET-03", "KIP595-MET-04", "KIP595-HW-06", "KIP595-INV-13", "KIP595-LIVE-04", "KIP595-LIVE-01",
-    rig=LAB, cases=["controller"], examples=2, smoke=False,
+    "KIP595-OBS-02", rig=LAB, cases=["controller"], examples=2, smoke=False,
     first=sampled_from(["kill", "stop", "pause"]), second=sampled_from(["kill", "stop", "pause"]), behind=booleans(),
 )  # fmt: skip
 def metrics_follow_the_leader(lab: Lab, expected: str, first: Fault, second: Fault, behind: bool) -> Claims:
@@ -88,10 +88,30 @@ def _replaced(lab: Lab, expected: str, fault: Fault, behind: bool) -> Claims:
     yield held_if(elected, row="KIP595-LIVE-01", case="leader", detail=f"the leader {leader} was gone: {fault}")
     if not behind:
         lab.await_write(leader, WITHIN)
+        yield broker_finds_the_successor(lab, leader)
     (processes.resume if fault == "pause" else processes.start)(leader)
     if behind:
         processes.resume(lab.broker)
     yield from settles(lab, new_process=fault != "pause", returned=leader)
+
+
+def broker_finds_the_successor(lab: Lab, gone: str) -> Claim:
+    """Check OBS-02: while the former leader is gone the broker names its successor, and applies what that one has committed."""
+    shown = list[tuple[float, int]]()
+    wanted = list[tuple[int, int]]()
+
+    def has_found() -> bool:
+        led = other_leader(lab.bench, gone)
+        if led is None:
+            return False
+        wanted[:] = wanted or [(led.leader_id, led.high_watermark - 1)]
+        leader, committed = led.leader_id, wanted[0][1]
+        shown[:] = [(number_of(lab.gauges(lab.broker), "current-leader"), lab.applied_offset())]
+        return shown[0][0] == leader and shown[0][1] >= committed
+
+    found = lab.bench.wait.becomes_true(has_found, f"{lab.broker} following the successor of {gone}", APPLIES_WITHIN)
+    detail = f"leader and committed offset were {say(wanted)}; {lab.broker} showed {say(shown)}"
+    return held_if(found, row="KIP595-OBS-02", case="broker", detail=detail)
 
 
 def settles(lab: Lab, new_process: bool, returned: str) -> Claims:

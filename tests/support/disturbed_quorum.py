@@ -76,6 +76,7 @@ class FakeDisturbed:
         self._known = known or dict.fromkeys(CONTROLLERS, led)
         self._described = described
         self._seconds = 0.0
+        self.led_before: LeaderAndEpoch | None = None
 
     @property
     def bench(self) -> FakeDisturbed:

@@ -7,7 +7,19 @@ from itertools import count
 from typing import Any
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Body, Check, Claims, PremiseClaim, Rig, excuse, held_if, premise, scenario
+from conformance.core.checks import (
+    Body,
+    Check,
+    Claim,
+    Claims,
+    PremiseClaim,
+    Rig,
+    excuse,
+    held_if,
+    premise,
+    record_only,
+    scenario,
+)
 from conformance.core.topologies import CONTROLLERS
 from conformance.core.waiting import Settled
 from conformance.judging.excuses import STARVED
@@ -16,6 +28,7 @@ from conformance.rigs.log.partition import Partition, PartitionData, new_partiti
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from conformance.rigs.quorum.writer import MetadataWriter, TopicsByBroker, Write
+from fixtures.cluster import Topology
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.base.injector import Injected, Unhealthy
 from fixtures.views.quorum import leader_known_to
@@ -54,6 +67,8 @@ class DisturbedQuorum:
         """The topics that brokers show once the quorum is at rest."""
         self.same = Settled(0, False)
         """Whether all brokers came to show the same topics."""
+        self.led_before: LeaderAndEpoch | None = None
+        """The leader on which all controllers agreed before the first fault."""
 
     @property
     def controllers(self) -> list[str]:
@@ -98,6 +113,7 @@ class DisturbedQuorum:
 
         Whether the quorum settles after that is for a check to observe.
         """
+        self.led_before = self.led_before or self.leader_if_agreed(self.controllers)
         injected = self.faults.inject(fault, follow=False)
         try:
             yield injected
@@ -146,15 +162,24 @@ def _prepare(bench: Bench) -> PartitionData:
     return new_partition(bench).data
 
 
-DISTURBED = Rig(CONTROLLERS, _prepare, DisturbedQuorum, name="disturbed_quorum")
+def disturbed_quorum(topology: Topology, name: str) -> Rig[PartitionData, DisturbedQuorum]:
+    return Rig(topology, _prepare, DisturbedQuorum, name=name)
+
+
+DISTURBED = disturbed_quorum(CONTROLLERS, "disturbed_quorum")
 
 
 def quorum_scenario(
-    schedule: str, *rows: str, cases: Sequence[str] | None = None, examples: int = 2, **strategies: Any
+    schedule: str,
+    *rows: str,
+    rig: Rig[PartitionData, DisturbedQuorum] = DISTURBED,
+    cases: Sequence[str] | None = None,
+    examples: int = 2,
+    **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a schedule of a disturbed quorum, like `conformance.core.checks.scenario`. It ends with `settles`."""
     return scenario(
-        schedule, *rows, *SETTLED, rig=DISTURBED, aims=("quorum",), rest=AT_REST, cases=cases, examples=examples, **strategies
+        schedule, *rows, *SETTLED, rig=rig, aims=("quorum",), rest=AT_REST, cases=cases, examples=examples, **strategies
     )  # fmt: skip
 
 
@@ -179,12 +204,22 @@ def settles(disturbed: DisturbedQuorum) -> Claims:
     known = disturbed.known_by(disturbed.controllers)
     yield held_if(agreed, row="KIP595-LIVE-03", case="agreement", detail=f"they named {say(known)}")
     yield premise(agreed, "all controllers naming one leader")
+    if disturbed.led_before is not None:
+        yield epochs_spent(disturbed.led_before, led[-1])
     settled = disturbed.seconds()
     yield from accepts_a_write(disturbed, "KIP595-LIVE-02", "write")
     yield from controllers_catch_up(disturbed)
     at_rest(disturbed.partition)
     brokers_agree(disturbed)
     yield from stays_calm(disturbed, led[-1], settled)
+
+
+def epochs_spent(before: LeaderAndEpoch, after: LeaderAndEpoch) -> Claim:
+    """Record the epochs that the faults of an example cost until the healed quorum agreed."""
+    epochs = after.leader_epoch - before.leader_epoch
+    variant = "1 epoch" if epochs == 1 else f"{epochs} epochs"
+    detail = f"{say(before)} led before, {say(after)} once all was healed"
+    return record_only(row="KIP595-LIVE-03", case="agreement", detail=detail, variant=variant)
 
 
 def all_run(disturbed: DisturbedQuorum) -> PremiseClaim:
@@ -210,7 +245,7 @@ def accepts_a_write(disturbed: DisturbedQuorum, row: str, case: str) -> Claims:
     yield held_if(in_time, *([shown] if shown else []), row=row, case=case, detail=detail)
 
 
-def controllers_catch_up(disturbed: DisturbedQuorum) -> Claims:
+def controllers_catch_up(disturbed: DisturbedQuorum, case: str = "log", within: float = SETTLES_WITHIN) -> Claims:
     """Check LIVE-05: the log of every controller reaches the end that the leader's had."""
     reached, ends = -1, dict[int, int]()
 
@@ -224,9 +259,9 @@ def controllers_catch_up(disturbed: DisturbedQuorum) -> Claims:
         return min(ends.values()) >= reached
 
     what = "all controllers at the leader's log end"
-    in_time = disturbed.bench.wait.becomes_true(caught_up, what, SETTLES_WITHIN)
+    in_time = disturbed.bench.wait.becomes_true(caught_up, what, within)
     detail = f"the leader's log ended at {reached}, the controllers' logs then at {say(ends)}"
-    yield held_if(in_time, row="KIP595-LIVE-05", case="log", detail=detail)
+    yield held_if(in_time, row="KIP595-LIVE-05", case=case, detail=detail)
 
 
 def described_by_leader(disturbed: DisturbedQuorum) -> QuorumAnswer | None:

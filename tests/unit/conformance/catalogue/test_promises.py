@@ -168,6 +168,7 @@ READERS = {
     "judging/pooling.py": "names cells",
     "judging/stored_examples.py": "finds the column of a history",
     "kip1251/upgrades.py": "starts releases without assignment epochs, and others with them",
+    "kip595/rolling_upgrade.py": "starts the last release without pre-votes among newer ones",
     "judging/verdicts.py": "asks the catalogue whether a row applies",
 }
 """Where releases may be known, and for what."""

@@ -15,6 +15,7 @@ from conformance.kip595.metrics import (
     ATTRIBUTES,
     LEADER_ONLY,
     agrees_with_the_protocol,
+    broker_finds_the_successor,
     leader_has_attributes_of_its_own,
     nodes_have_the_attributes,
     settles,
@@ -51,6 +52,20 @@ class Shown:
 
     def becomes_true(self, probe: Callable[[], bool], what: str, within: float) -> Settled:
         return Settled(1, probe(), within)
+
+    controllers = ("controller-101", "controller-102")
+
+    def answers(self, names: Iterable[str], ask: Callable[[str], QuorumAnswer]) -> dict[str, QuorumAnswer]:
+        return {name: ask(name) for name in names}
+
+    def node(self, name: str, *, controller: bool) -> Shown:
+        return self
+
+    def describe_quorum(self) -> QuorumAnswer:
+        return self.describe_by_leader()
+
+    def gauges(self, name: str) -> dict[str, Any]:
+        return self._look[name]
 
     def applied_offset(self) -> int:
         return self._applied
@@ -100,6 +115,19 @@ def shown(node: str, **metrics: Any) -> Lab:
 )
 def test_metrics_that_contradict_the_controllers_are_violations(lab: Lab, cases: set[str]) -> None:
     assert violated(agrees_with_the_protocol(lab, LED)) == cases
+
+
+@pytest.mark.parametrize(
+    ("lab", "cases"),
+    [
+        (shown("broker-1"), set()),
+        (shown("broker-1", current_leader=102), {"broker"}),
+        (shown("broker-1", current_leader=-1), {"broker"}),
+        (cast(Lab, Shown(RIGHT, applied=7)), {"broker"}),
+    ],
+)
+def test_a_broker_follows_the_successor_and_applies_what_it_committed(lab: Lab, cases: set[str]) -> None:
+    assert violated([broker_finds_the_successor(lab, "controller-102")]) == cases
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from itertools import islice
 
 import pytest
 
+from conformance.core.checks import ObservationClaim
 from conformance.rigs.quorum.disturbed import (
     accepts_a_write,
     all_run,
     brokers_agree,
     controllers_catch_up,
+    epochs_spent,
     settles,
     stays_calm,
 )
@@ -85,3 +87,13 @@ def test_brokers_have_time_to_apply_what_was_acknowledged(
     brokers_agree(as_disturbed(fake))
     assert [{*topics} for topics in fake.shown.values()] == [shown] * 2
     assert fake.same.outcome is same
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "variant"),
+    [(LED, LED, "0 epochs"), (LED, LATER, "1 epoch"), (LeaderAndEpoch(102, 1), LATER, "4 epochs")],
+)
+def test_the_epochs_that_faults_cost_are_recorded(before: LeaderAndEpoch, after: LeaderAndEpoch, variant: str) -> None:
+    claim = epochs_spent(before, after)
+    assert isinstance(claim, ObservationClaim)
+    assert (claim.observation.result, claim.observation.variant) == ("recorded", variant)
