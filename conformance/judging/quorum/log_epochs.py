@@ -47,15 +47,23 @@ def _cache_agrees(read: MetadataLogOnDisk) -> Finding | None:
     """Compare leader-epoch-checkpoint with the batches between log start and log end; None for an empty log."""
     if not read.held.batches:
         return None
-    log = {one.leader_epoch: one.base_offset for one in first_batches(read)}
     cached = {one.epoch: one.start_offset for one in read.held.epochs or ()}
-    inside = range(read.held.log_start + 1, read.held.log_end)
+    start = _log_start(read, min(cached.values(), default=0))
+    kept = {one.leader_epoch for one in read.held.batches if one.last_offset >= start}
+    log = {one.leader_epoch: max(one.base_offset, start) for one in first_batches(read) if one.leader_epoch in kept}
+    inside = range(start + 1, read.held.log_end)
     missing = next((epoch for epoch, offset in log.items() if cached.get(epoch) != offset), None)
     strange = next((epoch for epoch, offset in cached.items() if offset in inside and epoch not in log), None)
     wrong = missing if missing is not None else strange
     shown = f"{read.node}: epoch {wrong} begins at offset {log.get(wrong or 0, 'none')} in the log, "
     shown += f"and at offset {cached.get(wrong or 0, 'none')} in leader-epoch-checkpoint"
     return Finding(wrong is None, "epoch-checkpoint", (read.event,), shown, "wrong-epoch-cache")
+
+
+def _log_start(read: MetadataLogOnDisk, first: int) -> int:
+    """Return the offset at which the log begins: where its files do, or the end of a snapshot which the epoch cache begins at.
+    Records before that are removed first, and their files later."""
+    return first if first in {one.end_offset for one in read.held.snapshots} else read.held.log_start
 
 
 def _state_is_not_older(read: MetadataLogOnDisk) -> Finding | None:

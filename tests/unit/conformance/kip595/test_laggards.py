@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from conformance.judging.facts.quorum import EPOCHS
 from conformance.kip595.laggards import loads_a_snapshot
+from history.readings import File
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
 from tests.support.disturbed_quorum import CONTROLLERS, FakeDisturbed, as_disturbed, results
@@ -53,13 +55,9 @@ class OneLaggard(FakeDisturbed):
     def write_for(self, seconds: float) -> None:
         """Write nothing: the log begins where it begins."""
 
-    cluster_id = "c"
-
-    def client(self, name: str) -> OneLaggard:
-        return self
-
-    def fetch(self, wanted: Any, options: Any) -> Any:
-        return SimpleNamespace(log_start_offset=self._begins)
+    def read_file(self, name: str, path: str) -> File:
+        assert (name, path) == ("controller-101", EPOCHS)
+        return File(f"0\n1\n4 {self._begins}\n".encode())
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> Any:
         return SimpleNamespace(replicas=(SimpleNamespace(log_start=self._begins if self._loads else 0),))

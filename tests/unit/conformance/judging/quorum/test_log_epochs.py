@@ -31,6 +31,22 @@ FILES: dict[str, tuple[MetadataLogHistory, dict[str, str]]] = {
         alone(LOG[3], epochs={2: 6}),
         {CACHE: "held", STATE: "held"},
     ),
+    "records before a snapshot were removed, and not yet their files": (
+        alone(epochs={1: 1, 2: 5}, snapshots=[(1, 1, "a")]),
+        {CACHE: "held", STATE: "held"},
+    ),
+    "all records of an epoch were removed": (
+        alone(epochs={2: 5}, snapshots=[(1, 1, "a"), (5, 1, "b")]),
+        {CACHE: "held", STATE: "held"},
+    ),
+    "a cache that begins at no snapshot": (
+        alone(epochs={1: 1, 2: 5}, snapshots=[(5, 1, "a")]),
+        {CACHE: "violated", STATE: "held"},
+    ),
+    "a later epoch is missing behind a snapshot": (
+        alone(epochs={1: 1}, snapshots=[(1, 1, "a")]),
+        {CACHE: "violated", STATE: "held"},
+    ),
     "quorum-state of a later epoch": (alone(state=7), {CACHE: "held", STATE: "held"}),
     "quorum-state of an older epoch": (alone(state=1), {CACHE: "held", STATE: "violated"}),
     "files that changed meanwhile": (
