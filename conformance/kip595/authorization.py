@@ -8,8 +8,8 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.bench import Bench
 from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import BYSTANDER, NODE, READER, SECURED
-from conformance.kip595.refusals import ASK
 from conformance.rigs.quorum.quorum import GHOSTS, Quorum, QuorumData, cluster_id_of
+from conformance.rigs.quorum.raft_requests import ASK
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch

@@ -1,6 +1,6 @@
 """Requests that all raft APIs refuse in the same way, and fields that all their answers have (KIP-595)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,55 +9,15 @@ from hypothesis.strategies import integers, sampled_from, text
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import endpoint_of_leader
 from conformance.rigs.quorum.quorum import FAR, QUORUM, Quorum, Tried, leader_in
+from conformance.rigs.quorum.raft_requests import API, ASK, fetch
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
+from protocol.log import FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.messages import PartitionAnswer, Topic
-from protocol.quorum import METADATA, METADATA_TOPIC, RaftAnswer, SnapshotPiece
+from protocol.quorum import METADATA, METADATA_TOPIC, RaftAnswer
 from strategies.inputs import CONTROLLERS, EPOCHS_AHEAD, versions_back
 
 IDS = text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=22)
 FETCH_BY_ID, FETCH_WITH_ENDPOINTS = 13, 17
-
-Ask = Callable[..., Any]
-
-
-def vote(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
-    return quorum.client(name).vote(quorum.peer_of(name), epoch, last_offset=FAR, last_offset_epoch=0, **more)
-
-
-def begin(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
-    return quorum.client(name).begin_quorum_epoch(quorum.peer_of(name), epoch, **more)
-
-
-def end(quorum: Quorum, name: str, epoch: int, **more: Any) -> RaftAnswer:
-    successors = [quorum.bench.id_of(name)]
-    return quorum.client(name).end_quorum_epoch(quorum.peer_of(name), epoch, successors=successors, **more)
-
-
-def fetch(
-    quorum: Quorum, name: str, epoch: int, *, topic: Topic = METADATA, version: int | None = None, **options: Any
-) -> FetchedPartition:
-    return quorum.client(name).fetch(FetchPartition(topic, 0, 0, epoch, 0), FetchOptions(**options), version=version)
-
-
-def fetch_snapshot(quorum: Quorum, name: str, epoch: int, **more: Any) -> SnapshotPiece:
-    return quorum.client(name).fetch_snapshot(EpochAndOffset(1, 1), current_leader_epoch=epoch, **more)
-
-
-ASK: Mapping[str, Ask] = {
-    "vote": vote,
-    "begin": begin,
-    "end": end,
-    "fetch": fetch,
-    "fetch-snapshot": fetch_snapshot,
-}
-API = {
-    "vote": "Vote",
-    "begin": "BeginQuorumEpoch",
-    "end": "EndQuorumEpoch",
-    "fetch": "Fetch",
-    "fetch-snapshot": "FetchSnapshot",
-}
 
 
 @probe("KIP595-API-03", rig=QUORUM, member=CONTROLLERS, ahead=EPOCHS_AHEAD, cluster_id=IDS)
