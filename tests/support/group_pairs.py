@@ -5,6 +5,7 @@ from __future__ import annotations
 from history.readings import GroupRecord
 from protocol.codes import Error
 from tests.support.groups import (
+    READ,
     GroupHistory,
     GroupPair,
     assignment,
@@ -23,6 +24,16 @@ Pair = tuple[GroupHistory, GroupHistory]
 def robbed_owner() -> Pair:
     """Give a partition to b before a has given it up, or afterwards."""
     return revoked().beats("b", 2, given=(1,)), handed_over()
+
+
+def robbed_classic_member() -> Pair:
+    """Give b a partition of a classic member that has rejoined with it, or without it."""
+
+    def gives(owned: tuple[int, ...]) -> GroupHistory:
+        history = GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1)).joins("b", 2, ())
+        return history.classic_joins("a", 2, owned=owned).beats("b", 2, given=(1,))
+
+    return gives((0, 1)), gives((0,))
 
 
 def shared_epoch() -> Pair:
@@ -132,11 +143,13 @@ def group_without_balance() -> Pair:
 PAIRS: dict[str, GroupPair] = {
     "at_most_one_owner": robbed_owner,
     "partition_is_given_after_it_was_given_up": robbed_owner,
+    "members_of_both_kinds_share_nothing": robbed_classic_member,
     "owners_share_no_epoch": shared_epoch,
     "no_commit_is_refused_for_nothing": refused_commit_of_an_owner,
     "each_answer_is_one_that_the_state_allows": commit_from_the_future,
     "honest_members_stay": removed_member,
     "epochs_never_go_back": fallen_epoch,
+    "group_epochs_are_ordered": fallen_epoch,
     "no_offset_of_an_ownership_that_ended": zombie_offset,
     "commits_of_members_are_readable_or_refused": lost_offset,
     "at_most_one_owner_by_log": robbed_owner_in_the_log,

@@ -1,6 +1,7 @@
 """Convergence: a group whose members heartbeat, and around which nothing changes, becomes stable in time (KIP1251-BASE-09)."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from conformance.judging.facts.exchange import NONE, by_event
@@ -41,7 +42,8 @@ def _stretches(story: GroupStory) -> Iterator[Stretch]:
     """Yield the stretches without a change, each with the descriptions of a group with members in it."""
     changes = sorted(_changes(story))
     described = sorted((one for one in story.described if one.said.error == NONE and one.said.members), key=by_event)
-    for since, until in zip(changes, [*changes[1:], 1 + max((one.event for one in described), default=0)], strict=True):
+    end = 1 + max((one.event for one in described), default=0)
+    for since, until in pairwise([*changes, end]):
         between = [one for one in described if since < one.asked and one.event < until]
         if between:
             yield Stretch(since, between)

@@ -52,12 +52,24 @@ def epochs_never_go_back(story: GroupStory) -> Iterator[Claim]:
 
     The epochs of the group and of its target assignment are at least each member's.
     """
+    yield from _judge(story)
+
+
+@story_judge("KIP360-INV-12", GroupStory, "beats", "classic", "described")
+def group_epochs_are_ordered(story: GroupStory) -> Iterator[Claim]:
+    """Group and member epochs never fall, whether or not another coordinator answers."""
+    yield from _judge(story, "group-epochs")
+
+
+def _judge(story: GroupStory, only_case: str = "") -> Iterator[Claim]:
+    """Yield a finding for each epoch, compared with the highest before; the case is by coordinator if none is given."""
     shown: set[tuple[object, ...]] = set()
     for before, one in _after_the_highest(story):
         what = (one.of, one.value, before.value, one.answer.node, one.answer.incarnation)
         if what not in shown:
             shown.add(what)
-            case = "fail-over" if story.is_fail_over(before.answer, one.answer) else "one-coordinator"
+            by_coordinator = "fail-over" if story.is_fail_over(before.answer, one.answer) else "one-coordinator"
+            case = only_case or by_coordinator
             held = one.value >= before.value
             excuse = None if held else _why_lower(story, before.answer, one.answer)
             by = (before.answer.event, one.answer.event)

@@ -1,5 +1,5 @@
-"""Owners of partitions: at most one at any point (KIP1251-INV-08), each only after the one before it gave the partition up
-(BASE-02), at an epoch above all of that one (BASE-03)."""
+"""Owners of partitions: at most one at any point (KIP1251-INV-08, UPG-04), each after the former one gave it up (BASE-02), at a
+higher epoch (BASE-03)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -84,6 +84,14 @@ def _claim(one: Handover, case: str, label: str) -> Claim:
     if not one.is_late and (excuse := one.excuse) is not None:
         return Excuse(excuse, case)
     return Finding(one.is_late, case, one.by, str(one), label)
+
+
+@story_judge("KIP1251-UPG-04", GroupStory, "classic")
+def members_of_both_kinds_share_nothing(story: GroupStory) -> Iterator[Claim]:
+    """No answer shows a partition to a member of one protocol while a member of the other one owns it."""
+    for one in story.derive(handovers):
+        if one.former.is_classic or one.next.is_classic:
+            yield _claim(one, "single-owner", "two-owners")
 
 
 @story_judge("KIP1251-BASE-02", GroupStory, "beats")

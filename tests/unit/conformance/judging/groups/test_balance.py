@@ -25,6 +25,7 @@ def stable(history: GroupHistory) -> GroupHistory:
 @pytest.mark.parametrize(
     ("history", "expected"),
     [
+        pytest.param(lambda: stable(GroupHistory()), [], id="no change is known"),
         pytest.param(lambda: stuck(keeps_up(32)), ["stuck-group"], id="stuck"),
         pytest.param(lambda: stuck(keeps_up(26)), [], id="stuck, too early to say"),
         pytest.param(lambda: stable(handed_over()), ["held"], id="stable at once"),

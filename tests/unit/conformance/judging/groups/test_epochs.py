@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.excuses import STALE_COORDINATOR
-from conformance.judging.groups.epochs import epochs_never_go_back
+from conformance.judging.groups.epochs import epochs_never_go_back, group_epochs_are_ordered
 from conformance.judging.groups.evidence import DESCRIPTION_NOT_STABLE, GROUP_MAY_BE_DELETED
 from conformance.judging.judge import judge_history
 from protocol.codes import Error
@@ -77,3 +77,10 @@ def test_description_by_a_coordinator_that_took_over() -> None:
 def test_heartbeat_at_a_coordinator_that_is_cut_off() -> None:
     history = balanced().hit("cut-off-from-controllers", 1).beats("a", 2, 1).beats("b", 2)
     assert ("one-coordinator", STALE_COORDINATOR) in excused(epochs_never_go_back, history)
+
+
+def test_epochs_by_both_rows() -> None:
+    history = balanced().beats("a", 2, 1).beats("b", 2)
+    found = judge_history([group_epochs_are_ordered], history.history).observations
+    assert ("group-epochs", "epoch-regression") in {(one.case, one.label) for one in found}
+    assert {one.result for one in found} == {"held", "violated"}

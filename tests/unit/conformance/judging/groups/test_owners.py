@@ -8,6 +8,7 @@ from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidenc
 from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED
 from conformance.judging.groups.owners import (
     at_most_one_owner,
+    members_of_both_kinds_share_nothing,
     owners_share_no_epoch,
     partition_is_given_after_it_was_given_up,
 )
@@ -169,6 +170,22 @@ def test_classic_members_are_moved_by_their_leader() -> None:
 def test_instance_that_an_administrator_removes() -> None:
     history = GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).classic_leaves("", instance="i")
     assert results(history.beats("b", 2, 3, given=(1,))) == held("left", "static")
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        (lambda: mixed().beats("b", 2, given=(1,)), ["two-owners"]),
+        (lambda: mixed().classic_joins("a", 2, owned=(0,)).beats("b", 2, given=(1,)), ["held"]),
+        (lambda: mixed().beats("b", 2, given=(2,)).classic_joins("a", 2).syncs("a", 2, (0, 2)), ["two-owners"]),
+        (lambda: mixed().classic_leaves("a").beats("b", 2, 3, given=(0,)), ["held"]),
+        (lambda: revoked().beats("b", 2, given=(1,)), []),
+    ],
+)
+def test_members_of_both_kinds(history: object, expected: list[str]) -> None:
+    assert callable(history)
+    found = judge_history([members_of_both_kinds_share_nothing], history().history).observations
+    assert [one.label or one.result for one in found] == expected
 
 
 # --- epochs
