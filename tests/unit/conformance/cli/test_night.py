@@ -379,6 +379,31 @@ def test_a_disk_that_is_full_publishes_nothing(nights: Nights, monkeypatch: pyte
     assert nights.published == ["1"]
 
 
+def test_a_disk_that_is_full_while_the_site_is_written_publishes_nothing(nights: Nights) -> None:
+    nights.publish("1", "satisfied")
+    kept = (nights.archive / "site" / "index.html").read_bytes()
+    nights.plan("2")
+    nights.leg(ONE, "satisfied")
+    full = nights.archive / "site" / "runs" / "1" / "matrix" / "full"
+    full.symlink_to("nowhere")
+    with pytest.raises(KitError, match=r"night 2: .*Nothing is published"):
+        nights.merge()
+    assert nights.published == ["1"]
+    assert (nights.archive / "site" / "index.html").read_bytes() == kept
+
+
+def test_an_archive_that_is_no_matrix_is_refused_by_its_name(nights: Nights) -> None:
+    nights.publish("1", "satisfied")
+    nights.archive_matrix("1").write_text("{}")
+    nights.plan("2")
+    with pytest.raises(WrongUse, match=r"nights/1/matrix.json"):
+        nights.leg(ONE, "satisfied")
+    nights.leg(OTHERS[0], "satisfied")
+    with pytest.raises(WrongUse, match=r"nights/1/matrix.json"):
+        nights.merge()
+    assert nights.published == ["1"]
+
+
 def test_bad_requests_are_refused_in_a_sentence(nights: Nights) -> None:
     with pytest.raises(WrongUse, match=r"9.9.9"):
         nights("plan", "--versions", "9.9.9 $(touch x)")
