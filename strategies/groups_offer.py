@@ -259,7 +259,8 @@ def moves(on: str) -> SearchStrategy[steps.DisturbBriefly]:
     usual = steps.brief_disturbances(elections.MoveLeader, there)
     rare = one_of(
         steps.brief_disturbances(elections.MoveCoordinator, there, role=just("group coordinator")),
-        *(steps.brief_disturbances(kind, there) for kind in BRIEF),
+        steps.brief_disturbances(elections.PreferredElection, there),
+        steps.brief_disturbances(process.RollingRestart, there, role=just("all brokers")),
     )
     return one_of(usual, usual, usual, rare)
 

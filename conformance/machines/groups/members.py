@@ -31,6 +31,15 @@ class Member(ConsumerMember):
         self.ever_since: dict[tuple[Any, int], int] = {}
         """The epoch at which each partition was last assigned, also of those that it lost."""
         self.to_give_up: Owned = frozenset()
+        self.has_missed = False
+        """True from an answer that was not received until one to a full heartbeat, which repeats the assignment."""
+
+    def heartbeat(self, *, received: bool = True, **fields: Any) -> HeartbeatAnswer:
+        had_missed, self.has_missed = self.has_missed, True
+        answer = super().heartbeat(received=received, **fields)
+        if received and answer.error is Error.NONE:
+            self.has_missed = had_missed and "subscribed_topic_names" not in fields
+        return answer
 
     def receive(self, answer: HeartbeatAnswer) -> None:
         before = self.owned
@@ -44,10 +53,10 @@ class Member(ConsumerMember):
         """Give everything up, as a client that was fenced."""
         self.epoch, self.owned, self.owned_since, self.to_give_up = JOIN, frozenset(), {}, frozenset()
 
-    def acknowledge(self, *, received: bool = True) -> HeartbeatAnswer:
+    def acknowledge(self, *, received: bool = True, **fields: Any) -> HeartbeatAnswer:
         """Send a heartbeat that names all partitions owned."""
         given_up = self.to_give_up
-        answer = self.heartbeat(owned=list_partitions(self.owned), received=received)
+        answer = self.heartbeat(owned=list_partitions(self.owned), received=received, **fields)
         if answer.error is Error.NONE:
             self.to_give_up -= given_up - self.owned
         return answer
@@ -123,7 +132,8 @@ class ConsumerSlot(Slot):
         """Send what an honest client sends next: it joins, returns, or acknowledges all partitions."""
         if member.epoch == JOIN or self._away:
             return self._send_join(member, received=received)
-        return member.acknowledge(received=received)
+        full = self._subscribed(self._how.reads_from) if member.has_missed else {}
+        return member.acknowledge(received=received, **full)
 
     def _send_join(self, member: Member, *, received: bool = True) -> HeartbeatAnswer:
         subscribed = self._subscribed(self._how.reads_from)

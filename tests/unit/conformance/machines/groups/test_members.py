@@ -80,3 +80,14 @@ def test_a_fenced_member_owns_nothing_and_joins_at_epoch_0() -> None:
     member.lose_all()
     assert (member.epoch, member.owned, member.to_give_up) == (0, frozenset(), frozenset())
     assert member.ever_since == {(TOPIC, 0): 1}
+
+
+def test_a_missed_answer_is_made_up_for_by_a_full_heartbeat_only() -> None:
+    member = member_of(Coordinator(answer(1, 0), answer(1), answer(1), answer(1, 0)))
+    member.heartbeat(subscribed_topic_names=["t"])
+    assert not member.has_missed
+    member.acknowledge(received=False)
+    member.acknowledge()
+    assert member.has_missed
+    member.acknowledge(subscribed_topic_names=["t"])
+    assert not member.has_missed
