@@ -100,9 +100,9 @@ def _value(one: Epoch) -> int:
 
 def _why_lower(story: GroupStory, before: Exchange, after: Exchange) -> Evidence | None:
     """Return the evidence by which an epoch may be lower; None without any."""
-    if not is_never_empty(story, before.event, after.event):
-        return GROUP_MAY_BE_DELETED
     taken_over = story.timeline.fault_between(before.asked, after.event) and story.is_fail_over(before, after)
     if isinstance(after, GroupDescription) and taken_over:
         return DESCRIPTION_NOT_STABLE
+    if not is_never_empty(story, before.event, after.event):
+        return GROUP_MAY_BE_DELETED
     return story.why_forgotten(before, after)
