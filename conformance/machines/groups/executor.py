@@ -135,7 +135,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
     def _settle(self, step: do.Settle) -> None:
         for _ in range(ROUNDS):
             rested = [_is_at_rest(slot) for slot in self._active(step.on)]
-            if all(rested):
+            if all(rested) or self._ground.serves_nothing:
                 return
 
     @run.register

@@ -38,6 +38,8 @@ class Ground:
         self.roles = Roles(bench, {on: (OFFSETS_TOPIC, self.log_partition(on)) for on in do.GROUPS})
         self._known: dict[UUID, Topic] = {}
         self._offset = 0
+        self.serves_nothing = False
+        """True if the last request was served by no coordinator in time."""
         self.read_by: dict[str, list[str]] = {}
         """The topics that each classic member reads, which its group's leader has to know."""
 
@@ -61,15 +63,20 @@ class Ground:
         return self.roles.coordinator(self.names[on])
 
     def ask(self, ask: Callable[[], A]) -> A:
-        """Return the first answer of a coordinator that has loaded the group, or the last one in time."""
+        """Return the first answer of a coordinator that has loaded the group, or the last one in time.
+
+        While coordinators serve nothing, as without enough in-sync replicas, each is asked once only.
+        """
         answers: list[A] = []
+        self.serves_nothing, was_idle = False, self.serves_nothing
 
         def is_served() -> bool:
             answers.append(ask())
-            return error_of(answers[-1]) not in NOT_COORDINATED_YET
+            return was_idle or error_of(answers[-1]) not in NOT_COORDINATED_YET
 
         with suppress(Overdue):
             self.bench.eventually(is_served, "an answer of the coordinator", within=SERVED_WITHIN, every=0.1, due=None)
+        self.serves_nothing = error_of(answers[-1]) in NOT_COORDINATED_YET
         return answers[-1]
 
     def await_coordinators(self) -> bool:
