@@ -333,7 +333,7 @@ WRONG = [
     (["--hours", "soon"], "--hours 'soon'", "from 0.05 to 1000"),
     (["--hours", "0"], "--hours '0'", "such as 8 or 0.5"),
     (["--hours", "nan"], "--hours 'nan'", "such as 8 or 0.5"),
-    (["--machine", "clock"], "--machine 'clock'", "all, log, producers, topics"),
+    (["--machine", "clock"], "--machine 'clock'", "all, groups, log, producers, topics"),
     (["--conformance-seed", "7"], "--conformance-seed", "chooses this for each of its rounds"),
     (["--replay=x.json"], "--replay=x.json", "./kit pytest"),
     (["--kafka-version", "3.7.9"], "3.7.9", "3.7.0, 3.7.1, 3.7.2"),

@@ -202,11 +202,11 @@ def test_a_listing_says_how_long_the_checks_would_take_and_with_v_when_each_begi
 
 def test_machines_can_be_chosen_by_name(kit: Kit) -> None:
     """Each machine has one part if there are no workers."""
-    names = ("log", "producers", "topics")
-    log, *others = (next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in names)
+    names = ("groups", "log", "producers", "topics")
+    ids = [next(id for id in KNOWN if id.startswith(f"machines.{name}.")) for name in names]
     given = ["--conformance-profile", "nightly", "--conformance-machines"]
-    assert kit.listed(*given, "log") == [(log, newest_version())]
-    assert sorted(kit.listed(*given, "all")) == [(id, newest_version()) for id in (log, *others)]
+    assert kit.listed(*given, "log") == [(ids[1], newest_version())]
+    assert sorted(kit.listed(*given, "all")) == [(id, newest_version()) for id in ids]
 
 
 def test_machines_share_the_workers() -> None:
@@ -262,7 +262,7 @@ WRONG = [
     (["--feature", "transaction.version"], "--feature 'transaction.version'", "write NAME=LEVEL"),
     (["--feature", "=1"], "--feature '=1'", "write NAME=LEVEL"),
     (["--replay", "/nonexistent/schedule.json"], "--replay /nonexistent/schedule.json", "schedule.json of an evidence folder"),
-    (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, log, producers, topics"),
+    (["--conformance-machines", "clock"], "--conformance-machines 'clock'", "Give one of all, groups, log, producers, topics"),
     (["--conformance-beginning", "/nonexistent/b.json"], "/nonexistent/b.json: ", "beginning.json of a hunt"),
     (["--baseline", "/nonexistent/matrix.json"], "--baseline /nonexistent/matrix.json", "matrix.json of an earlier run"),
     (["--deviations", "/nonexistent/own.toml"], "own.toml: ", "No such file"),

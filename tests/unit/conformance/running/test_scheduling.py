@@ -142,7 +142,9 @@ def test_every_check_s_cluster_is_found_by_its_node_id(check: AnyCheck) -> None:
     stage = "" if profile == "smoke" else f" {profile}"
     own = " machine" if isinstance(check, MachineCheck) else " soak" if is_soak(check) else stage
     assert cluster_of(work(node_id(check))) == name + own
-    assert cluster_of(work(node_id(check), whole=True)) == name + (own if not isinstance(check, MachineCheck) else "")
+    assert cluster_of(work(node_id(check), whole=True)) == name + (
+        own if not isinstance(check, MachineCheck) else stage
+    )
     assert cluster_of(work(node_id(check)), timed=False) == name + (" soak" if is_soak(check) else "")
 
 

@@ -79,7 +79,7 @@ def test_kills_moves_and_trims_of_an_honest_cluster_are_held_by_everybody() -> N
     ]
     assert [(o.requirement, o.detail) for o in everything if o.result == "violated"] == []
     of_partitions = {one.row for one in WITH_WHAT_IS_TOLD if one.about == "partition" and not one.records}
-    assert {o.requirement for o in everything} >= of_partitions - {"GEN-01"}
+    assert {o.requirement for o in everything} >= of_partitions - {"GEN-01", "KIP1251-INV-11"}
 
 
 @pytest.mark.parametrize("met", [True, False])
