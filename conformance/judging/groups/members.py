@@ -282,13 +282,16 @@ class Member:
 
     def _has_to_act_since(self, event: int) -> int:
         """Return the first request since the member last acknowledged all by which it may have to give up partitions; -1 if
-        there is none."""
-        since, given = -1, None
+        there is none.
+
+        A classic member's timeout goes on until a SyncGroup gives it all that it listed, since its epoch stays until then.
+        """
+        since, given, listed = -1, None, frozenset[Place]()
         for one in (one for one in self.requests if one.asked < event):
             if isinstance(one, ClassicRequest):
                 if one.kind == "join":
-                    since = one.asked
-                elif one.kind == "sync" and one.error == NONE:
+                    since, listed = one.asked if since < 0 else since, one.owned or frozenset()
+                elif one.kind == "sync" and one.error == NONE and listed <= (one.given or frozenset()):
                     since = -1
                 elif one.error == Error.REBALANCE_IN_PROGRESS and since < 0:
                     since = one.asked

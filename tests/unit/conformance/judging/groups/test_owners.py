@@ -104,6 +104,14 @@ def test_next_owner_once_the_former_one_may_be_removed() -> None:
     assert excused(at_most_one_owner, history) == [("dynamic", MAY_BE_REMOVED)]
 
 
+@pytest.mark.parametrize(("pause", "expected"), [(12, []), (2, TWO_OWNERS)])
+def test_classic_owner_that_had_to_give_up_more_before(pause: float, expected: list[object]) -> None:
+    """Its rebalance timeout of 10 s is that of its epoch, which stays while it gives up one partition after the other."""
+    history = mixed().classic_joins("a", 1, owned=(0, 1)).syncs("a", 1, (1,)).later(pause)
+    history = history.classic_joins("a", 1, owned=(1,)).syncs("a", 1, ()).beats("b", 2, given=(1,))
+    assert [one for one in results(history) if one in TWO_OWNERS] == expected
+
+
 def test_next_owner_before_the_session_of_the_former_one_ends() -> None:
     history = settled().later(30).beats("b", 2, given=(1,))
     assert results(history) == TWO_OWNERS
