@@ -1,6 +1,6 @@
 package mutants.planted;
 
-import java.util.Map;
+import mutants.Groups;
 import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
@@ -21,14 +21,11 @@ public class AwayInstanceRobbed {
     }
 
     public static boolean isOfAway(Object group, Object topic, int partition) {
-        return ((Map<?, ?>) Reach.call(group, "members"))
-                .values().stream()
-                        .filter(member -> (int) Reach.call(member, "memberEpoch") == AWAY)
-                        .anyMatch(member -> has(member, topic, partition));
-    }
-
-    private static boolean has(Object member, Object topic, int partition) {
-        Object epochs = ((Map<?, ?>) Reach.call(member, "assignedPartitions")).get(topic);
-        return epochs != null && ((Map<?, ?>) epochs).containsKey(partition);
+        return Groups.has(
+                group,
+                member -> (int) Reach.call(member, "memberEpoch") == AWAY,
+                topic,
+                partition,
+                "assignedPartitions");
     }
 }

@@ -1,8 +1,8 @@
 package mutants.planted;
 
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import mutants.Groups;
 import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
@@ -15,7 +15,7 @@ public class ClassicMembersForgottenByLoading {
     public static class Loaded {
         @Advice.OnMethodEnter
         static void enter(@Advice.This Object manager) {
-            ClassicMembersForgottenByLoading.loaded((Map<?, ?>) Reach.field(manager, "groups"));
+            ClassicMembersForgottenByLoading.loaded(manager);
         }
     }
 
@@ -27,12 +27,8 @@ public class ClassicMembersForgottenByLoading {
         }
     }
 
-    public static void loaded(Map<?, ?> groups) {
-        for (Object group : groups.values()) {
-            if (group.getClass().getSimpleName().equals("ConsumerGroup")) {
-                LOADED.addAll(((Map<?, ?>) Reach.call(group, "members")).keySet());
-            }
-        }
+    public static void loaded(Object manager) {
+        LOADED.addAll(Groups.members(manager));
     }
 
     public static boolean isLoaded(Object member) {

@@ -1,6 +1,6 @@
 package mutants.planted;
 
-import java.util.Map;
+import mutants.Groups;
 import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
@@ -20,15 +20,12 @@ public class ClassicMembersNotAwaited {
     }
 
     public static boolean isClassic(Object group, Object topic, int partition) {
-        return ((Map<?, ?>) Reach.call(group, "members"))
-                .values().stream()
-                        .filter(member -> (boolean) Reach.call(member, "useClassicProtocol"))
-                        .anyMatch(member -> has(member, "assignedPartitions", topic, partition)
-                                || has(member, "partitionsPendingRevocation", topic, partition));
-    }
-
-    private static boolean has(Object member, String which, Object topic, int partition) {
-        Object epochs = ((Map<?, ?>) Reach.call(member, which)).get(topic);
-        return epochs != null && ((Map<?, ?>) epochs).containsKey(partition);
+        return Groups.has(
+                group,
+                member -> (boolean) Reach.call(member, "useClassicProtocol"),
+                topic,
+                partition,
+                "assignedPartitions",
+                "partitionsPendingRevocation");
     }
 }

@@ -1,13 +1,13 @@
 package mutants.planted;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import mutants.Groups;
 import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
@@ -73,11 +73,7 @@ public class NeedlessRebalances {
             return assignment;
         }
         List<String> order = new ArrayList<>(byName.values());
-        Map<Object, Object> turned = new HashMap<>();
-        for (int n = 0; n < order.size(); n++) {
-            turned.put(order.get(n), members.get(order.get((n + 1) % order.size())));
-        }
-        return Reach.another(assignment, turned);
+        return Groups.turned(assignment, order, 1);
     }
 
     /** The instance id of a static member, whose member id changes when it returns. */

@@ -1,10 +1,10 @@
 package mutants.planted;
 
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
+import mutants.Groups;
 import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
@@ -26,16 +26,11 @@ public class UnevenAssignmentsTurned {
             return assignment;
         }
         turns++;
-        List<Object> order = new ArrayList<>(new TreeSet<>(members.keySet()));
-        Map<Object, Object> turned = new HashMap<>();
-        for (int n = 0; n < order.size(); n++) {
-            turned.put(order.get(n), members.get(order.get((n + turns) % order.size())));
-        }
-        return Reach.another(assignment, turned);
+        return Groups.turned(assignment, new ArrayList<>(new TreeSet<>(members.keySet())), turns);
     }
 
     private static int size(Object member) {
         Map<?, ?> partitions = (Map<?, ?>) Reach.call(member, "partitions");
-        return partitions.values().stream().mapToInt(found -> ((java.util.Set<?>) found).size()).sum();
+        return partitions.values().stream().mapToInt(found -> ((Set<?>) found).size()).sum();
     }
 }
