@@ -6,7 +6,7 @@ from functools import partial
 
 from conformance.core.roles import Absent
 from conformance.machines.groups.ground import Ground
-from conformance.machines.groups.slots import Slot
+from conformance.machines.groups.slots import Epochs, Slot
 from fixtures.views.member import ASSIGNOR, LoneClassicMember
 from fixtures.wire import NodeClient, WireError
 from protocol.assignments import assigned_in, encode_assignment, subscription
@@ -246,16 +246,7 @@ class ClassicSlot(Slot):
         known = {topic.name: topic for topic in self.ground.topics.values()}
         return [(known[name], index) for name, index in sorted(held[hold]) if name in known]
 
-    def epoch(self, epoch: do.Epoch, partition: tuple[Topic, int] | None = None) -> int:
+    def epochs(self, partition: tuple[Topic, int] | None = None) -> Epochs:
         member = self.present
         since = member.ever.get((partition[0].name, partition[1]), member.epoch) if partition else member.epoch
-        return {
-            "current": member.epoch,
-            "first-owned": since,
-            "before-owned": since - 1,
-            "previous": member.epoch - 1,
-            "older": 1,
-            "beyond": member.epoch + 1,
-            "zero": 0,
-            "none": -1,
-        }[epoch]
+        return Epochs(member.epoch, since, member.epoch - 1, 1)

@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance.core.roles import Absent
 from conformance.machines.groups.ground import Ground
-from conformance.machines.groups.slots import Slot
+from conformance.machines.groups.slots import Epochs, Slot
 from fixtures.views.member import ConsumerMember, Owned, list_partitions
 from fixtures.wire import NodeClient
 from fixtures.wire.groups import REGEX_FROM
@@ -306,17 +306,8 @@ class ConsumerSlot(Slot):
             ((self.ground.topic_with(id), index) for id, index in held), key=lambda one: (one[0].name, one[1])
         )
 
-    def epoch(self, epoch: do.Epoch, partition: tuple[Topic, int] | None = None) -> int:
-        """Return an epoch as the member knows it."""
+    def epochs(self, partition: tuple[Topic, int] | None = None) -> Epochs:
         member = self.present
         since = member.ever_since.get((partition[0].id, partition[1]), member.epoch) if partition else member.epoch
-        return {
-            "current": member.epoch,
-            "first-owned": since,
-            "before-owned": since - 1,
-            "previous": member.epochs[-2] if len(member.epochs) > 1 else member.epoch - 1,
-            "older": member.epochs[0],
-            "beyond": member.epoch + 1,
-            "zero": 0,
-            "none": -1,
-        }[epoch]
+        previous = member.epochs[-2] if len(member.epochs) > 1 else member.epoch - 1
+        return Epochs(member.epoch, since, previous, member.epochs[0])

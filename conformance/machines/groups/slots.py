@@ -1,12 +1,22 @@
 """Places for one member of a group at a time, whichever protocol it speaks."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from conformance.core.roles import Absent
 from conformance.machines.groups.ground import Ground
 from fixtures.wire import NodeClient
 from protocol.messages import Topic
 from strategies import groups as do
+
+
+class Epochs(NamedTuple):
+    """A member's epochs: the current one, that of a partition's first assignment, the one before the current one, the oldest."""
+
+    current: int
+    first_owned: int
+    previous: int
+    oldest: int
 
 
 class Slot(ABC):
@@ -114,5 +124,19 @@ class Slot(ABC):
         """Return partitions by what the member knows of them, sorted by name."""
 
     @abstractmethod
+    def epochs(self, partition: tuple[Topic, int] | None = None) -> Epochs:
+        """Return the epochs, or generations, as the member knows them; `first_owned` is that of the partition."""
+
     def epoch(self, epoch: do.Epoch, partition: tuple[Topic, int] | None = None) -> int:
         """Return an epoch, or a generation, as the member knows it."""
+        known = self.epochs(partition)
+        return {
+            "current": known.current,
+            "first-owned": known.first_owned,
+            "before-owned": known.first_owned - 1,
+            "previous": known.previous,
+            "older": known.oldest,
+            "beyond": known.current + 1,
+            "zero": 0,
+            "none": -1,
+        }[epoch]

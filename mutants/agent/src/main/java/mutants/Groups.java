@@ -37,7 +37,7 @@ public final class Groups {
         return ids;
     }
 
-    /** An assignment that gives each member what the member so many places behind it in this order had. */
+    /** An assignment that gives each member what the member `places` behind it in this order had. */
     public static Object turned(Object assignment, List<?> order, int places) {
         Map<?, ?> members = (Map<?, ?>) Reach.call(assignment, "members");
         Map<Object, Object> turned = new HashMap<>();
