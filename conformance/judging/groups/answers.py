@@ -114,7 +114,7 @@ def _is_kept(hold: Hold, commit: Commit) -> bool:
 
 def _why_refused(commit: Commit, standing: Standing) -> Evidence | None:
     member = commit.member
-    if member.may_be_removed(commit.first.event):
+    if member.may_have_been_removed(commit.first):
         return MAY_BE_REMOVED
     holds = [standing.holds[part.place] for part in commit.parts]
     found = [member.story.why_forgotten(hold.began, commit.first) for hold in holds]
@@ -203,7 +203,7 @@ def _expected_of_commit(standing: Standing, commit: Commit) -> Expected | None:
 
 def _why_else(member: Member, standing: Standing, asked: Exchange) -> Evidence | None:
     """Return the evidence by which the coordinator may see the member otherwise; None without any."""
-    if member.may_be_removed(asked.event):
+    if member.may_have_been_removed(asked):
         return MAY_BE_REMOVED
     if (
         isinstance(asked, GroupFetch)

@@ -7,7 +7,8 @@ MAY_BE_REMOVED = Evidence(
     "0.9 of a member's session or rebalance timeout is over without a heartbeat, or without what it had to acknowledge",
     about="one member",
     since="0.9 of the timeout after the request that began it",
-    until="the next answer that grants the member a request",
+    until="the next answer that grants the member a request, or its acknowledgement; but not if a heartbeat is granted later, "
+    "without a join before it",
 )
 GROUP_MAY_BE_DELETED = Evidence(
     "group-may-be-deleted",

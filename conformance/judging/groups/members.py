@@ -272,6 +272,22 @@ class Member:
         began = self._has_to_act_since(event)
         return began >= 0 and self.story.seconds(began, event) >= SAFE_SHARE * slow
 
+    def may_have_been_removed(self, answer: Exchange) -> bool:
+        """True if the member may be removed at an answer, and no later one shows that it stayed."""
+        if not self.may_be_removed(answer.event):
+            return False
+        granted = self._granted_without_joining(answer.event)
+        return granted is None or self.story.why_forgotten(answer, granted) is not None
+
+    def _granted_without_joining(self, event: int) -> Request | None:
+        """Return the first heartbeat after an event that is granted before the member joins or leaves; None without any."""
+        for request in (one for one in self.requests if one.asked > event and one.error not in REFUSALS):
+            if _joins(request) or _leaves(request):
+                return None
+            if request.error == NONE and (isinstance(request, Beat) or request.kind == "beat"):
+                return request
+        return None
+
     @cached_property
     def timeouts(self) -> tuple[float, float]:
         """The shortest session and rebalance timeouts that the member may have had, in seconds."""
@@ -311,6 +327,10 @@ def is_open(one: Request) -> bool:
 
 def _leaves(one: Request) -> bool:
     return one.kind == "leave" if isinstance(one, ClassicRequest) else one.epoch in (LEAVE, LEAVE_TO_RETURN)
+
+
+def _joins(one: Request) -> bool:
+    return one.kind == "join" if isinstance(one, ClassicRequest) else one.epoch == JOIN
 
 
 def _is_alive(one: Request) -> bool:

@@ -32,7 +32,7 @@ class Handover(NamedTuple):
     def was_removed(self) -> bool:
         """True if the former owner was removed after a timeout, as it was answered later."""
         removed = self.former.end is not None and self.former.end.how == "removed"
-        return removed and self.former.member.may_be_removed(self.next.began.event)
+        return removed and self.former.member.may_have_been_removed(self.next.began)
 
     @property
     def by(self) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ class Handover(NamedTuple):
     @property
     def excuse(self) -> Evidence | None:
         """The evidence by which the former owner may have been removed, or forgotten; None without any."""
-        if self.former.member.may_be_removed(self.next.began.event):
+        if self.former.member.may_have_been_removed(self.next.began):
             return MAY_BE_REMOVED
         return self.story.why_forgotten(self.former.began, self.next.began)
 

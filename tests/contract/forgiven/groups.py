@@ -15,7 +15,10 @@ from tests.support.groups import GroupHistory, assignment, group_epoch, handed_o
 
 
 def _silent(seconds: float, wakes: str = "") -> History:
-    """Give b a partition of a, after some seconds of silence of a; a third member c is silent twice as long."""
+    """Give b a partition of a, after some seconds of silence of a; a third member c is silent twice as long.
+
+    A heartbeat of a is granted between, at the end or afterwards, if it `wakes`.
+    """
     history = settled().joins("c", 2, ())
     for _ in range(2):
         history.later(seconds / 2)
@@ -23,7 +26,8 @@ def _silent(seconds: float, wakes: str = "") -> History:
             history.beats("a", 1)
     if wakes == "at the end":
         history.beats("a", 1)
-    return history.beats("b", 2, given=(1,)).history
+    history.beats("b", 2, given=(1,))
+    return (history.beats("a", 1) if wakes == "afterwards" else history).history
 
 
 def _begun_again(when: str = "between", stays: bool = False) -> History:
@@ -85,6 +89,7 @@ ENTRIES = (
             "another subject": lambda: _silent(44, "between"),
             "before it began": lambda: _silent(30),
             "after it ended": lambda: _silent(44, "at the end"),
+            "described otherwise": lambda: _silent(44, "afterwards"),
         },
     ),
     Forgiven(

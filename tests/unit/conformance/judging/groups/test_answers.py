@@ -83,6 +83,18 @@ def test_refusal_of_a_member_that_may_be_removed() -> None:
     assert excused(no_commit_is_refused_for_nothing, history) == [("plain", MAY_BE_REMOVED)]
 
 
+def test_refusal_of_a_member_that_stayed_after_its_silence() -> None:
+    history = fallen_silent(44).commits("a", 2, 0, error=STALE).beats("a", 2)
+    assert [one.label for one in judge_history([no_commit_is_refused_for_nothing], history.history).observations] == [
+        "spurious-refusal"
+    ]
+    assert "wrong-answer" in [
+        one.label
+        for one in judge_history([each_answer_is_one_that_the_state_allows], history.history).observations
+        if one.case == "commit"
+    ]
+
+
 def test_refusal_by_a_coordinator_that_is_cut_off() -> None:
     history = kept().hit("cut-off-from-controllers", 1).commits("a", 1, 0, error=STALE)
     assert excused(no_commit_is_refused_for_nothing, history) == [("plain", STALE_COORDINATOR)]

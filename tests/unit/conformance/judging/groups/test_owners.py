@@ -104,6 +104,22 @@ def test_next_owner_once_the_former_one_may_be_removed() -> None:
     assert excused(at_most_one_owner, history) == [("dynamic", MAY_BE_REMOVED)]
 
 
+def test_answer_after_the_handover_shows_that_the_former_owner_was_not_removed() -> None:
+    handed = settled().later(44).beats("b", 2, given=(1,))
+    assert results(handed.beats("a", 1)) == TWO_OWNERS
+    assert results(handed.later(44).beats("a", 1, error=Error.UNKNOWN_MEMBER_ID)) == TWO_OWNERS
+
+
+def test_answer_to_a_former_owner_that_joins_again_does_not_show_that_it_stayed() -> None:
+    history = settled().later(44).beats("b", 2, 3, given=(1,)).joins("a", 4, ()).beats("a", 4)
+    assert excused(at_most_one_owner, history) == [("dynamic", MAY_BE_REMOVED)]
+
+
+def test_coordinator_that_is_cut_off_does_not_show_that_the_former_owner_stayed() -> None:
+    history = settled().later(44).beats("b", 2, 3, given=(1,)).hit("cut-off-from-controllers", 1).beats("a", 1)
+    assert excused(at_most_one_owner, history) == [("dynamic", MAY_BE_REMOVED)]
+
+
 @pytest.mark.parametrize(("pause", "expected"), [(12, []), (2, TWO_OWNERS)])
 def test_classic_owner_that_had_to_give_up_more_before(pause: float, expected: list[object]) -> None:
     """Its rebalance timeout of 10 s is that of its epoch, which stays while it gives up one partition after the other."""
