@@ -135,10 +135,15 @@ class Member:
     def holds(self) -> list[Hold]:
         return [*self.ended, *self._holds.values()]
 
-    @property
-    def stays(self) -> list[tuple[int, int]]:
-        """The stretches in which the member certainly belonged to the group: first and last event."""
-        return [*self._stays, *([(self._since, self._granted)] if self._since >= 0 else [])]
+    def stays_until(self, event: int) -> list[tuple[int, int]]:
+        """Return the stretches in which the member certainly belonged to the group: first and last event.
+
+        The last stretch goes on to this event unless a timeout may be over by then.
+        """
+        if self._since < 0:
+            return self._stays
+        until = self._granted if self.may_be_removed(event) else max(self._granted, event)
+        return [*self._stays, (self._since, until)]
 
     def __str__(self) -> str:
         return f"{self.id} (instance {self.instance_id})" if self.instance_id else self.id
@@ -202,7 +207,8 @@ class Member:
             self._end(place, End(event, "acknowledged"))
 
     def _end_all(self, end: End) -> None:
-        self._stays, self._since = self.stays, -1
+        self._stays = [*self._stays, *([(self._since, self._granted)] if self._since >= 0 else [])]
+        self._since = -1
         self._epoch, self._given_up_at = -1, end.event
         for place in [*self._holds]:
             self._end(place, end)
@@ -373,8 +379,8 @@ def _turns(story: GroupStory) -> list[Turn]:
 def is_never_empty(story: GroupStory, first: int, second: int) -> bool:
     """True if the group certainly had a member all the time between two events. An empty group may be deleted, and then begins
     again with low epochs."""
-    until = first
-    for begins, ends in sorted(stay for member in story.derive(members_of).values() for stay in member.stays):
+    until, members = first, story.derive(members_of).values()
+    for begins, ends in sorted(stay for member in members for stay in member.stays_until(second)):
         if begins > until:
             break
         until = max(until, ends)

@@ -69,6 +69,19 @@ def test_epoch_of_a_group_that_may_begin_again() -> None:
     assert excused(epochs_never_go_back, history) == [("one-coordinator", GROUP_MAY_BE_DELETED)]
 
 
+@pytest.mark.parametrize(("pause", "expected"), [(30, []), (44, [("one-coordinator", GROUP_MAY_BE_DELETED)])])
+def test_epoch_that_is_described_after_the_last_heartbeat(pause: float, expected: list[object]) -> None:
+    """The members belong to the group until a session may be over."""
+    history = balanced().later(pause).shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=1, target=1)
+    assert [one for one in excused(epochs_never_go_back, history) if one[1] is GROUP_MAY_BE_DELETED][:1] == expected
+    assert (FELL in results(history)) is not bool(expected)
+
+
+def test_epoch_that_is_described_after_the_last_member_left() -> None:
+    history = settled().shows(("a", 1, (0, 1)), ("b", 2, ()), epoch=2).leaves("a").leaves("b").shows(epoch=1)
+    assert set(excused(epochs_never_go_back, history)) == {("one-coordinator", GROUP_MAY_BE_DELETED)}
+
+
 def test_description_by_a_coordinator_that_took_over() -> None:
     history = balanced().kill(1).moved(2).shows(("a", 1, (0,)), ("b", 2, (1,)), epoch=2).beats("a", 2).beats("b", 2)
     assert excused(epochs_never_go_back, history) == [("fail-over", DESCRIPTION_NOT_STABLE)]
