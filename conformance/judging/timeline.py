@@ -187,9 +187,9 @@ class Timeline:
         topics = [Topic.of(topic) for topic in msgspec.convert(event.request, DeleteTopics).topics]
         self.deletions.append((event.n, frozenset([str(key) for topic in topics for key in (topic.name, topic.id)])))
 
-    def may_be_deleted(self, topics: Collection[str], event: int) -> bool:
-        """True if the deletion of a topic with one of these names or ids was requested before an event."""
-        return any(asked < event and not found.isdisjoint(topics) for asked, found in self.deletions)
+    def may_be_deleted(self, topics: Collection[str], event: int, since: int = -1) -> bool:
+        """True if the deletion of a topic with one of these names or ids was requested before an event, and after another."""
+        return any(since < asked < event and not found.isdisjoint(topics) for asked, found in self.deletions)
 
     def note_settings(self, facts: Iterable[object]) -> None:
         """Note the facts about requests that alter or describe settings of JUDGED_BY."""

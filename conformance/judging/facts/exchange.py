@@ -103,6 +103,8 @@ class Decoding:
         """Consumers that are members of a group."""
         self.topic_ids: dict[str, UUID] = {}
         """The latest known ids of topics, by name."""
+        self.topics_by_id: dict[str, tuple[str, int]] = {}
+        """The name of each topic that was ever shown, by id, and the first event that showed it."""
         self.partition_counts: dict[str, int] = {}
         """The latest known numbers of partitions of the topics that are not deleted, by name."""
         self.known: dict[Any, Any] = {}
@@ -129,6 +131,11 @@ class Decoding:
         return LostAnswer(
             NEVER_SENT if self.answer.outcome == "fail" else UNKNOWN_OUTCOME, -1 if version is None else version
         )
+
+    def note_topic(self, name: str, id: UUID) -> None:
+        """Note that the current answer shows a topic with this id."""
+        self.topic_ids[name] = id
+        self.topics_by_id.setdefault(str(id), (name, self.answer.n))
 
     def topic_key(self, name: str) -> str:
         """Return the latest known id of a topic as text, or its name if no id is known."""

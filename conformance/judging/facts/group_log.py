@@ -1,6 +1,6 @@
 """Facts about the records of groups in the offsets topic, as its leader serves them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,11 +15,12 @@ MEMBER, ASSIGNMENT, OFFSET = "ConsumerGroupMemberMetadata", "ConsumerGroupCurren
 class LoggedGroup(Exchange, frozen=True, gc=False):
     """The records of one group in a read of the partition that holds them, in their order.
 
-    `is_whole` is false if the read lacks records, since they were compacted away.
+    `is_whole` is false if the read lacks records, since they were compacted away. `topics` are as in `Decoding`.
     """
 
     is_whole: bool
     records: tuple[GroupRecord, ...]
+    topics: Mapping[str, tuple[str, int]]
 
 
 class LoggedMember(msgspec.Struct, frozen=True, gc=False):
@@ -51,4 +52,4 @@ def _logged(request: ReadGroupLog, answer: GroupRecords, at: Decoding) -> Iterat
         if group:
             found.setdefault(str(group), []).append(record)
     for group, records in found.items():
-        yield ("group", group, LoggedGroup(*at.exchange(), is_whole, tuple(records)))
+        yield ("group", group, LoggedGroup(*at.exchange(), is_whole, tuple(records), {**at.topics_by_id}))

@@ -210,7 +210,9 @@ def _settings(
 @decodes(CreateTopics, about=["group"])
 def _created(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) -> Iterable[Attributed]:
     """Note the ids of topics."""
-    at.topic_ids.update({one.name: one.topic_id for one in answer.topics if one.error == NONE and one.topic_id})
+    for one in answer.topics:
+        if one.error == NONE and one.topic_id:
+            at.note_topic(one.name, one.topic_id)
     return ()
 
 
@@ -219,7 +221,8 @@ def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[A
     """Note the ids of topics, and their numbers of partitions."""
     for one in answer.topics:
         if one.name and one.topic_id and one.error == NONE:
-            at.topic_ids[one.name], at.partition_counts[one.name] = one.topic_id, len(one.partitions)
+            at.note_topic(one.name, one.topic_id)
+            at.partition_counts[one.name] = len(one.partitions)
     return ()
 
 

@@ -1,14 +1,14 @@
 """The records of a group as a second witness: one owner by log (KIP1251-INV-08), epochs in order (AE-03), no refused commit
 (INV-11), and nothing answered that was never logged (GEN-13)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from conformance.judging.excuses import OFFSETS_LOST
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.group_log import ASSIGNMENT, GROUP, MEMBER, OFFSET, TARGET, LoggedGroup, LoggedMember
 from conformance.judging.facts.groups import OffsetCommitResult
-from conformance.judging.facts.memberships import GroupDescription, places
+from conformance.judging.facts.memberships import GroupDescription, Places, places
 from conformance.judging.groups.evidence import LOG_COMPACTED
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
@@ -168,7 +168,8 @@ def answers_were_logged(story: GroupStory) -> Iterator[Claim]:
         for one in (one for one in story.described if one.said.error == NONE and one.event < log.asked):
             if (key := _key_of(one)) not in shown:
                 shown.add(key)
-                held = any(_is_described(state, one) for state in states) or not one.said.members
+                deleted = _deleted_topics(story, log, one.event)
+                held = any(_is_described(state, one, deleted) for state in states) or not one.said.members
                 wrong = (
                     f"{one.node} described {story.name} as it is after no record: group epoch {one.said.group_epoch}, "
                     + (", ".join(str(member) for member in one.said.members))
@@ -185,8 +186,17 @@ def _described_places(member: DescribedMember) -> frozenset[tuple[str, int]]:
     return places(member.assignment.topic_partitions)
 
 
-def _is_described(state: LoggedState, one: GroupDescription) -> bool:
-    """True if the description fits the state. Releases differ in whether they list what is still to be given up."""
+def _deleted_topics(story: GroupStory, log: LoggedGroup, event: int) -> frozenset[str]:
+    """Return the ids of the topics that may be deleted by an event. Those that were created again have other ids."""
+    may_be_deleted = story.timeline.may_be_deleted
+    return frozenset([id for id, (name, first) in log.topics.items() if may_be_deleted((id, name), event, first)])
+
+
+def _is_described(state: LoggedState, one: GroupDescription, deleted: Collection[str]) -> bool:
+    """True if the description fits the state. Releases differ in whether they list what is still to be given up.
+
+    No partition of a topic that may be deleted counts: a coordinator leaves out those that its metadata lacks.
+    """
     found = {member.member_id: member for member in one.said.members}
     if (state.epoch, state.target) != (
         one.said.group_epoch,
@@ -195,10 +205,17 @@ def _is_described(state: LoggedState, one: GroupDescription) -> bool:
         return False
     return all(
         shown.member_epoch == state.members[id].epoch
-        and _described_places(shown)
-        in (state.members[id].assigned, state.members[id].assigned | state.members[id].pending)
+        and _without(deleted, _described_places(shown)) in _ways_to_describe(state.members[id], deleted)
         for id, shown in found.items()
     )
+
+
+def _ways_to_describe(member: LoggedMember, deleted: Collection[str]) -> tuple[Places, Places]:
+    return _without(deleted, member.assigned), _without(deleted, member.assigned | member.pending)
+
+
+def _without(topics: Collection[str], places: Places) -> Places:
+    return frozenset([place for place in places if place[0] not in topics])
 
 
 # --- offsets

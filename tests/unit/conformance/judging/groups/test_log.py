@@ -17,6 +17,7 @@ from history.effects import Effects
 from history.readings import GroupRecord
 from protocol.codes import Error
 from tests.support.groups import (
+    READ,
     GroupHistory,
     assignment,
     departed,
@@ -144,6 +145,19 @@ def test_answers_by_log(shown: object, held: bool) -> None:
     assert callable(shown)
     found = results(answers_were_logged, shown(handed_over()).logs(*LOGGED))
     assert ("other-than-logged" not in found) is held
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [("between", "held"), ("before", "other-than-logged"), ("after", "other-than-logged"), ("", "other-than-logged")],
+)
+def test_description_without_the_partitions_of_a_topic(when: str, expected: str) -> None:
+    """A coordinator leaves out a topic that was deleted, but not one that was created again, under the same name, before."""
+    history = GroupHistory()
+    history = (history.deleted() if when == "before" else history).created_as(READ.id)
+    history = (history.deleted() if when == "between" else history).shows(("a", 2, ()), ("b", 2, ()), epoch=2)
+    history = (history.deleted() if when == "after" else history).logs(*LOGGED)
+    assert results(answers_were_logged, history) == [expected]
 
 
 def test_answers_beside_a_log_that_was_compacted() -> None:
