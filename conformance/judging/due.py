@@ -72,6 +72,8 @@ HALT_LOG_LINES = re.compile(
 )
 """Log lines of a process that halts because of a log directory: no directory is left, that of the metadata log failed or cannot
 be written, or the failure could not be reported to the controllers."""
+SHARED_STATES: frozenset[Due] = frozenset(("coordinator", "node", "quorum"))
+"""The owed steps that leave a state of the whole cluster; others are about an example's own topics and groups."""
 LEADS = OwedStep("GEN-08", "quorum", T)
 """The general law about leaders. Its case `quorum` promises the same as KIP595-LIVE-01."""
 STARTS = OwedStep("GEN-10", "start")
@@ -85,6 +87,12 @@ def hindrance(history: History) -> str:
     or a process was killed for lack of memory.
     """
     return _reasons(history, (Overdue, Ended))
+
+
+def lasting_hindrance(history: History) -> str:
+    """Return the owed steps that never came and whose lack later examples on the cluster would meet; empty without any."""
+    found = (event for event in history.events if isinstance(event, Overdue) and event.due in SHARED_STATES)
+    return "; ".join(_reason(event) for event in found if not _is_the_hosts(history, event))
 
 
 def ended_by_itself(history: History) -> str:

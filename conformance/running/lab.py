@@ -20,7 +20,7 @@ from conformance.core.cluster import LiveCluster
 from conformance.core.evaluate import judge_on_column
 from conformance.core.registry import checks_by_row
 from conformance.core.topologies import adapt_topology
-from conformance.judging.due import hindrance
+from conformance.judging.due import hindrance, lasting_hindrance
 from conformance.judging.earlier_examples import EarlierExamples
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
@@ -161,20 +161,28 @@ class Lab:
         """Heal what an example left broken, and wait up to `within` seconds for a healthy cluster.
 
         Returns the reason to replace the cluster, also noted in the history; empty if it is healthy. After an example without
-        faults or errors nothing is checked.
+        faults or errors no node is asked. If a state that all examples share never came, the cluster is replaced, too.
         """
-        if self._standing is None or not (troubled or any(isinstance(event, Fault) for event in tape.events)):
+        if self._standing is None:
             return ""
+        reason = ""
+        if troubled or any(isinstance(event, Fault) for event in tape.events):
+            reason = self._why_unhealthy(bench, self._standing[1], within)
+        reason = reason or lasting_hindrance(tape.history)
+        if reason:
+            tape.note(REPLACED_NOTE, {"reason": reason})
+        return reason
+
+    def _why_unhealthy(self, bench: Bench, standing: Standing, within: float) -> str:
+        """Heal the cluster. Returns why it does not become healthy; empty if it does."""
         try:
             # The deadline is a new one: the cluster has to be healed even if the check's time is up.
             with deadline(time.monotonic() + within):
                 bench.heal_all()
-                self._wait_until_healthy(bench, self._standing[1])
+                self._wait_until_healthy(bench, standing)
         except Exception as trouble:  # whatever the error is, the next example must not meet it
             bench.record_failure(trouble)
-            reason = f"{type(trouble).__name__}: {trouble}"
-            tape.note(REPLACED_NOTE, {"reason": reason})
-            return reason
+            return f"{type(trouble).__name__}: {trouble}"
         return ""
 
     def clear(self, example: str) -> str:

@@ -35,6 +35,7 @@ from fixtures.runs import Run
 from fixtures.tape import LiveTape, StoredTape
 from fixtures.waiting import Overdue
 from history import events
+from history.due import Due
 from history.events import End, Example, Fault, History, Note, ProcessEnd
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine, read_shards
 from history.store import HistoryWriter, read_histories
@@ -219,6 +220,23 @@ def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: P
     assert (end.outcome, REASON in end.detail) == (outcome, True)
     notes = [event for event in histories[0].events if isinstance(event, Note) and event.text != HOST_NOTE]
     assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
+
+
+@pytest.mark.parametrize(
+    ("due", "within", "boots"), [("coordinator", 60.0, 2), ("coordinator", 1.0, 1), ("step", 60.0, 1)]
+)
+def test_a_state_of_the_whole_cluster_that_never_comes_costs_the_cluster(
+    play: Play, due: Due, within: float, boots: int
+) -> None:
+    """Not if the wait was shorter than the bound, nor what only the example's own topics lack."""
+
+    def waits_in_vain(bench: Bench) -> Claims:
+        bench.tape.overdue(due, "it is not there", within, 0.0)
+        yield from holds(bench)
+
+    lab, _, histories = play(check_of(waits_in_vain, examples=2), [[], []])
+    assert (len(lab.booted) > 1) is (boots > 1)
+    assert any(isinstance(one, Note) and one.text == REPLACED_NOTE for one in histories[0].events) is (boots > 1)
 
 
 def test_the_next_example_has_a_good_cluster(play: Play) -> None:
