@@ -119,6 +119,7 @@ def published_night(
         green=[one.leg for one in outcomes if one.exit_code == EXIT_SATISFIED],
         new={one.leg: [*one.news.new] for one in outcomes if one.news.new},
         not_seen_again={one.leg: one.not_seen_again for one in outcomes if one.not_seen_again},
+        provisional={one.leg: one.provisional for one in outcomes if one.provisional},
         mended={one.leg: one.mended for one in outcomes if one.mended},
         dead=[one.leg for one in outcomes if not one.attempts],
         seconds=sum(one.seconds for one in outcomes),

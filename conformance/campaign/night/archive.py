@@ -23,7 +23,8 @@ NIGHT, MATRIX = "night.json", "matrix.json"
 class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
     """A published night, and the attempt of each leg that gave it a column.
 
-    `published` is the time in UTC; `new`, `not_seen_again` and `mended` are by leg, `green` are legs without news and trouble.
+    `published` is the time in UTC; `new`, `not_seen_again`, `provisional` and `mended` are by leg, `green` are legs without
+    news and trouble.
     `seconds` is how long the columns that count were run, `ages` are those of all rows.
     """
 
@@ -33,6 +34,7 @@ class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
     green: list[str] = []
     new: dict[str, list[BrokenCase]] = {}
     not_seen_again: dict[str, list[BrokenCase]] = {}
+    provisional: dict[str, list[BrokenCase]] = {}
     mended: dict[str, list[str]] = {}
     dead: list[str] = []
     seconds: float = 0.0
@@ -44,7 +46,7 @@ class PublishedColumn(NamedTuple):
     if it never was.
 
     `doubted` are the cases that any night found new and no replay saw again. Those of this night are not broken in its
-    cells. `stale` are the rows with a known deviation that no longer held.
+    cells, nor are those of provisional rows, so that they never pass for known. `stale` are the rows with a known deviation that no longer held.
     """
 
     night: str = ""
@@ -75,7 +77,7 @@ class Archive:
             if label in each.legs:
                 matrix = self._read_matrix(each.night)
                 cells = matrix.column(label)
-                for row, case in each.not_seen_again.get(label, ()):
+                for row, case in (*each.not_seen_again.get(label, ()), *each.provisional.get(label, ())):
                     cells |= {row: cells[row].without(case)} if row in cells else {}
                 return PublishedColumn(each.night, age, cells, doubted, matrix.stale_in(label))
         return PublishedColumn()

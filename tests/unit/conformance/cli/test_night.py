@@ -169,6 +169,11 @@ def test_a_young_row_is_never_red(nights: Nights) -> None:
     assert f"|  |  | {NEW}, 3 of 5 replays |" in nights.summary
     ages = json.loads(nights.archive_matrix("2").with_name("night.json").read_text())["ages"]
     assert ages[OTHER][1] == 3, "no clean night"
+    nights.publish("3", "satisfied", "violated")
+    assert f"|  |  | {NEW}, 3 of 5 replays |" in nights.summary, "told in each night, and never known"
+    nights.publish("4", "satisfied", "other-satisfied")
+    nights.publish("5", "satisfied", "violated")
+    assert f"|  |  | {NEW}, 3 of 5 replays |" in nights.summary
 
 
 def test_what_no_replay_shows_again_is_red_only_in_a_second_night(nights: Nights) -> None:

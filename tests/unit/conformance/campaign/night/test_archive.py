@@ -21,11 +21,13 @@ def publish(
     attempt: int = 1,
     verdict: Verdict = "satisfied",
     doubted: dict[str, list[BrokenCase]] | None = None,
+    provisional: dict[str, list[BrokenCase]] | None = None,
 ) -> None:
     cells = [JudgedCell(requirement=ROW, kafka_version=column, verdict=verdict) for column in columns]
     matrix = msgspec.json.encode(Baseline(kafka_versions=[*columns], cells=cells))
     legs = dict.fromkeys(columns, attempt)
-    archive.publish(PublishedNight(night=night, legs=legs, not_seen_again=doubted or {}), matrix)
+    one = PublishedNight(night=night, legs=legs, not_seen_again=doubted or {}, provisional=provisional or {})
+    archive.publish(one, matrix)
 
 
 def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: Path) -> None:
@@ -47,6 +49,14 @@ def test_what_no_replay_saw_again_is_not_broken_in_the_baseline(tmp_path: Path) 
     publish(archive, "2", "4.3.1", verdict="violated")
     column = archive.column("4.3.1", "3")
     assert (column.cells[ROW].verdict, column.doubted) == ("violated", {case}), "a second night found it"
+
+
+def test_what_a_provisional_row_found_is_not_broken_in_the_baseline(tmp_path: Path) -> None:
+    archive, case = Archive(tmp_path), BrokenCase(ROW, "")
+    publish(archive, "1", "3.8.1", "4.3.1", verdict="violated", provisional={"4.3.1": [case]})
+    assert archive.column("3.8.1", "2").cells[ROW].verdict == "violated"
+    column = archive.column("4.3.1", "2")
+    assert (column.cells[ROW].verdict, column.doubted) == ("inconclusive", set())
 
 
 def test_a_column_tells_which_deviations_did_not_hold_in_it(tmp_path: Path) -> None:
