@@ -12,6 +12,7 @@ import msgspec
 from conformance.campaign.hunt.findings import Replays, replays_in, schedules_of
 from conformance.campaign.plan import ColumnRun, write_whole
 from conformance.judging.news import BrokenCase
+from conformance.running.machine.investigator import REPLAYS
 from fixtures.errors import WrongUse
 from history.shards import Shard
 
@@ -55,8 +56,8 @@ def confirmations_of(replayed: Iterable[tuple[NewSchedule, Sequence[Shard]]]) ->
 
 
 def is_missed(replays: Replays | None) -> bool:
-    """True if a violation was replayed, and no replay showed it."""
-    return replays is not None and replays.tries > 0 and not replays.seen
+    """True if most replays of a violation came to their end, and none showed it."""
+    return replays is not None and replays.tries > REPLAYS / 2 and not replays.seen
 
 
 def write_confirmations(folder: Path, found: Confirmations) -> None:

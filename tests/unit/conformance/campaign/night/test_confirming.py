@@ -58,6 +58,9 @@ def test_replays_are_counted_and_those_in_trouble_show_nothing(tmp_path: Path) -
     assert not is_missed(Replays(seen=1, tries=5))
     assert not is_missed(confirmations_of([(one, [])])[CASE]), "no replay came to its end"
     assert not is_missed(None)
+    assert is_missed(Replays(seen=0, tries=3, trouble=2))
+    assert not is_missed(Replays(seen=0, tries=2, trouble=3)), "most came to nothing"
+    assert not is_missed(Replays(seen=0, tries=2)), "the replays were cut off"
 
 
 def test_confirmations_are_read_as_they_were_written(tmp_path: Path) -> None:
