@@ -108,8 +108,11 @@ Explained = Mapping[tuple[str, str], Sequence[str]]
 """The violated cases that known deviations explain, by column and row."""
 
 
-def column_news(now: Cells, before: Cells, broken: Collection[Verdict] = BROKEN[:1]) -> ColumnNews:
-    """Compare a column with its baseline column; `broken` are the verdicts that count as broken."""
+def column_news(
+    now: Cells, before: Cells, broken: Collection[Verdict] = BROKEN[:1], measure: Cells | None = None
+) -> ColumnNews:
+    """Compare a column with its baseline column; `broken` are the verdicts that count as broken. What has to be executed is
+    measured by the baseline column, or by another one."""
     found = [
         (novelty_of(case, cell, before.get(row)), BrokenCase(row, case))
         for row, cell in now.items()
@@ -125,7 +128,7 @@ def column_news(now: Cells, before: Cells, broken: Collection[Verdict] = BROKEN[
         first_judged=those("first judged"),
         known=those("known"),
         trouble=[*_trouble_in(now)],
-        too_little=[*_too_little_executed(now, before)],
+        too_little=[*_too_little_executed(now, before if measure is None else measure)],
     )
 
 
@@ -150,9 +153,14 @@ def _trouble_in(now: Cells) -> Iterator[str]:
         yield "no row is satisfied" if now else "there is no column"
 
 
+def executed_rows(cells: Cells) -> list[str]:
+    """Return the rows of a column of which a check came to its end."""
+    return [row for row, cell in cells.items() if cell.verdict not in NOT_EXECUTED]
+
+
 def _too_little_executed(now: Cells, before: Cells) -> Iterator[str]:
-    executed = [row for row, cell in before.items() if cell.verdict not in NOT_EXECUTED]
-    again = [row for row in executed if row in now and now[row].verdict not in NOT_EXECUTED]
+    executed = executed_rows(before)
+    again = {*executed}.intersection(executed_rows(now))
     if len(again) < FLOOR * len(executed):
         yield (
             f"too little was executed: {len(again)} of the {len(executed)} rows that the baseline executed, "

@@ -4,7 +4,7 @@ A night without night.json was cut off while it was written, and does not count.
 """
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,11 +13,13 @@ import msgspec
 from conformance.campaign.night.maturity import RowAge, RowAges
 from conformance.campaign.night.plan import place_of
 from conformance.campaign.plan import write_whole
-from conformance.judging.news import BrokenCase, JudgedCell
+from conformance.judging.news import BrokenCase, Cells, JudgedCell, executed_rows
 from conformance.running.baseline import Baseline, read_baseline
 from fixtures.errors import WrongUse
 
 NIGHT, MATRIX = "night.json", "matrix.json"
+MEASURED = 7
+"""The number of a column's last published nights of which the fullest one says how much a leg has to execute."""
 
 
 class PublishedNight(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,14 +48,16 @@ class PublishedColumn(NamedTuple):
     if it never was.
 
     `doubted` are the cases that any night found new and no replay saw again. Those of this night are not broken in its
-    cells, nor are those of provisional rows, so that they never pass for known. `stale` are the rows with a known deviation that no longer held.
+    cells, nor are those of provisional rows, so that they never pass for known. `stale` are the rows with a known deviation
+    that no longer held. `fullest` are the cells of the column in which the most rows were executed, of the last ones.
     """
 
     night: str = ""
     age: int = 0
-    cells: Mapping[str, JudgedCell] = {}
+    cells: Cells = {}
     doubted: Collection[BrokenCase] = ()
     stale: Collection[str] = ()
+    fullest: Cells = {}
 
 
 class Archive:
@@ -72,15 +76,19 @@ class Archive:
     def column(self, label: str, before: str) -> PublishedColumn:
         """Return a column as it was last published in a night before `before`, so never by an earlier attempt of it."""
         nights = self.nights(before)
-        doubted = {case for each in nights for case in each.not_seen_again.get(label, ())}
-        for age, each in enumerate(nights, start=1):
-            if label in each.legs:
-                matrix = self._read_matrix(each.night)
-                cells = matrix.column(label)
-                for row, case in (*each.not_seen_again.get(label, ()), *each.provisional.get(label, ())):
-                    cells |= {row: cells[row].without(case)} if row in cells else {}
-                return PublishedColumn(each.night, age, cells, doubted, matrix.stale_in(label))
-        return PublishedColumn()
+        found = [(age, each) for age, each in enumerate(nights, start=1) if label in each.legs]
+        if not found:
+            return PublishedColumn()
+        age, newest = found[0]
+        matrices = [self._read_matrix(each.night) for _, each in found[:MEASURED]]
+        return PublishedColumn(
+            newest.night,
+            age,
+            _without_doubted(matrices[0].column(label), newest, label),
+            {case for each in nights for case in each.not_seen_again.get(label, ())},
+            matrices[0].stale_in(label),
+            max((one.column(label) for one in matrices), key=lambda cells: len(executed_rows(cells))),
+        )
 
     def ages(self, before: str) -> RowAges:
         """Return the ages of rows in the night before `before`; empty if there is none."""
@@ -129,3 +137,10 @@ class Archive:
             except msgspec.DecodeError as error:
                 raise WrongUse(f"{path}: {error}. Restore it, or move the night away.") from error
         return sorted(found, key=lambda each: place_of(each.night), reverse=True)
+
+
+def _without_doubted(cells: dict[str, JudgedCell], night: PublishedNight, label: str) -> Cells:
+    """Return a column's cells as if what the night told without being red had not been violated."""
+    for row, case in (*night.not_seen_again.get(label, ()), *night.provisional.get(label, ())):
+        cells |= {row: cells[row].without(case)} if row in cells else {}
+    return cells

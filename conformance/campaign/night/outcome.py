@@ -10,7 +10,7 @@ from conformance.campaign.night.attempts import FoundAttempt, why_dead
 from conformance.campaign.night.canaries import CanaryOutcome
 from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
-from conformance.judging.news import BROKEN, NOT_EXECUTED, BrokenCase, Cells, ColumnNews, JudgedCell, column_news
+from conformance.judging.news import BROKEN, BrokenCase, Cells, ColumnNews, JudgedCell, column_news, executed_rows
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
 OLD = 7
@@ -69,7 +69,7 @@ def leg_outcome(
     dead = [why_dead(one) for one in all_attempts if one.attempt.leg == leg] or ["it never began"]
     dead += [f"its column is of night {before.night}, {before.age} nights old"] if before.age > OLD else []
     trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [why_dead(one)])]
-    news = column_news(now, before.cells) if counting else ColumnNews()
+    news = column_news(now, before.cells, measure=before.fullest) if counting else ColumnNews()
     confirmed = {case: replays for one in counting for case, replays in one.confirmed.items()}
     provisional = [case for case in news.new if case.requirement in young]
     unseen = [case for case in news.new if is_missed(confirmed.get(case)) and case not in before.doubted]
@@ -81,7 +81,7 @@ def leg_outcome(
         news=msgspec.structs.replace(news, new=[case for case in news.new if case not in (*unseen, *provisional)]),
         provisional=provisional,
         to_remove=[row for row in stale if row in before.stale],
-        executed=[row for row, cell in now.items() if cell.verdict not in NOT_EXECUTED],
+        executed=executed_rows(now),
         not_seen_again=unseen,
         confirmed=confirmed,
         mended=[row for row, cell in before.cells.items() if cell.verdict in BROKEN and is_well(now.get(row))],

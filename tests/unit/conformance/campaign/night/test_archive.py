@@ -37,7 +37,7 @@ def test_the_baseline_is_the_last_published_column_of_the_leg_itself(tmp_path: P
     assert archive.column("4.3.1", "2026-11-26")[:2] == ("2026-11-25", 1)
     column = archive.column("3.8.1", "2026-11-26")
     assert (column.night, column.age, column.cells[ROW].verdict) == ("2026-11-24", 2, "violated")
-    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {}, (), ())
+    assert archive.column("4.4.0", "2026-11-26") == ("", 0, {}, (), (), {})
 
 
 def test_what_no_replay_saw_again_is_not_broken_in_the_baseline(tmp_path: Path) -> None:
@@ -57,6 +57,17 @@ def test_what_a_provisional_row_found_is_not_broken_in_the_baseline(tmp_path: Pa
     assert archive.column("3.8.1", "2").cells[ROW].verdict == "violated"
     column = archive.column("4.3.1", "2")
     assert (column.cells[ROW].verdict, column.doubted) == ("inconclusive", set())
+
+
+def test_a_column_is_measured_by_the_fullest_one_of_seven_nights(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    publish(archive, "1", "4.3.1")
+    publish(archive, "2", "3.8.1")
+    for night in range(3, 9):
+        publish(archive, str(night), "4.3.1", verdict="not-run")
+    assert archive.column("4.3.1", "9").fullest[ROW].verdict == "satisfied", "the seventh from the newest"
+    publish(archive, "9", "4.3.1", verdict="not-run")
+    assert archive.column("4.3.1", "10").fullest[ROW].verdict == "not-run"
 
 
 def test_a_column_tells_which_deviations_did_not_hold_in_it(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ def outcome(
         end=end or AttemptEnd(is_whole=True),
         confirmed=confirmed or {},
     )
-    published = PublishedColumn("1", 1, column(before), doubted, stale_before) if before else PublishedColumn()
+    cells = column(before) if before else {}
+    published = PublishedColumn("1", 1, cells, doubted, stale_before, cells) if before else PublishedColumn()
     return leg_outcome("4.3.1", [one] if one.is_whole else [], [one], column(now), published, young, stale)
 
 
