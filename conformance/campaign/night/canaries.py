@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.campaign.night.attempts import FoundAttempt, why_dead
 from conformance.campaign.night.plan import Canary, place_of
-from conformance.judging.news import BROKEN, NOT_EXECUTED
+from conformance.judging.news import BROKEN, NOT_EXECUTED, UNJUDGED
 from conformance.judging.verdicts import Verdict
 from history.exit_codes import EXIT_TROUBLE
 
@@ -69,10 +69,22 @@ def canary_outcome(
     if not counting:
         dead = [why_dead(one) for one in all_attempts if one.attempt.leg == canary.name] or ["it never began"]
         return CanaryOutcome(name=canary.name, trouble=dead)
-    if not canary.mutant:
-        well = _named("an empty cluster satisfies {}", [row for row, seen in now.items() if seen == "satisfied"])
-        return CanaryOutcome(name=canary.name, looks_well="".join(well))
-    return _mutant_outcome(canary, now, unharmed)
+    seen = _mutant_outcome(canary, now, unharmed) if canary.mutant else _empty_outcome(canary, now)
+    trouble = [reason for one in counting if one.end for reason in one.end.trouble]
+    return msgspec.structs.replace(seen, trouble=[*trouble, *seen.trouble])
+
+
+def _empty_outcome(canary: Canary, now: Verdicts) -> CanaryOutcome:
+    well = [row for row, seen in now.items() if seen in ("satisfied", "recorded")]
+    is_asked = any(seen not in ("not-run", *UNJUDGED) for seen in now.values())
+    return CanaryOutcome(
+        name=canary.name,
+        looks_well="".join(_named("an empty cluster satisfies {}", well)),
+        trouble=[
+            *_named("nothing was asked of an empty cluster about {}", [] if is_asked else canary.red),
+            *_named("an empty cluster breaks {}", [row for row, seen in now.items() if seen in BROKEN]),
+        ],
+    )
 
 
 def _mutant_outcome(canary: Canary, now: Verdicts, unharmed: Verdicts) -> CanaryOutcome:
@@ -80,12 +92,14 @@ def _mutant_outcome(canary: Canary, now: Verdicts, unharmed: Verdicts) -> Canary
     if not set(broken) & set(canary.red):
         return CanaryOutcome(name=canary.name, looks_well=f"{canary.mutant} turns none of {', '.join(canary.red)} red")
     missed = [row for row in canary.red if now.get(row, "not-run") not in (*BROKEN, *NOT_EXECUTED)]
+    in_trouble = [row for row in canary.red if now.get(row) == "error"]
     known = {*canary.red, *canary.may, *(row for row, seen in unharmed.items() if seen in BROKEN)}
     others = [row for row in broken if row not in known] if unharmed else []
     return CanaryOutcome(
         name=canary.name,
         trouble=[
             *_named(f"{canary.mutant} does not turn {{}} red", missed),
+            *_named(f"{{}} of {canary.mutant} ended in trouble of the kit", in_trouble),
             *_named(f"{canary.mutant} turns {{}} red as well", others),
         ],
     )

@@ -1,7 +1,7 @@
 """The age of rows in clean nights: what a young row finds is told, and is never red.
 
-A night is clean for a row if it was executed, and nothing new was found about it. A row whose applicability, cases or expectations
-change is young again.
+A night is clean for a row if it was executed, and nothing new was found about it. A row whose applicability, cases or
+expectations change is young again.
 """
 
 from collections.abc import Collection, Mapping

@@ -147,8 +147,8 @@ def test_a_leg_is_green_until_something_is_new(nights: Nights) -> None:
 
 def test_a_night_that_executed_too_little_is_not_the_measure_of_the_next(nights: Nights) -> None:
     nights.publish("1", "satisfied", "other-satisfied")
-    for night in ("2", "3"):
-        nights.plan(night)
+    for name in ("2", "3"):
+        nights.plan(name)
         assert nights.leg(ONE, "satisfied") == 3, "half of the rows"
         nights.merge()
     assert "1 of the 2 rows" in nights.summary

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from conformance.campaign.night.attempts import Attempt, AttemptEnd, FoundAttempt
 from conformance.campaign.night.canaries import EMPTY, CanaryOutcome, PlantedBug, canary_outcome, plan_canaries
 from conformance.campaign.night.plan import Canary
@@ -15,10 +13,11 @@ BUGS = [PlantedBug(name=name, red=["A", "B"], may=["C"]) for name in ("one", "tw
 MUTANT, NOTHING = plan_canaries("3", "4.4.0", BUGS)
 
 
-def outcome(canary: Canary, unharmed: dict[str, Verdict] | None = None, /, **now: Verdict) -> CanaryOutcome:
-    one = FoundAttempt(
-        attempt=Attempt(night="3", leg=canary.name, number=1), folder=Path(), end=AttemptEnd(is_whole=True)
-    )
+def outcome(
+    canary: Canary, unharmed: dict[str, Verdict] | None = None, /, *, trouble: str = "", **now: Verdict
+) -> CanaryOutcome:
+    end = AttemptEnd(is_whole=True, trouble=[trouble] if trouble else [])
+    one = FoundAttempt(attempt=Attempt(night="3", leg=canary.name, number=1), folder=Path(), end=end)
     return canary_outcome(canary, [one], [one], now, unharmed or {})
 
 
@@ -48,16 +47,34 @@ def test_a_mutant_must_turn_just_its_rows_red() -> None:
     missed = outcome(MUTANT, A="violated", B="satisfied")
     assert (missed.looks_well, missed.trouble, missed.exit_code) == ("", ["one does not turn B red"], 3)
     assert outcome(MUTANT, A="violated", B="not-run").trouble == []
+    assert outcome(MUTANT, A="violated", B="error").trouble == ["B of one ended in trouble of the kit"]
     unharmed: dict[str, Verdict] = {"D": "satisfied", "E": "violated"}
     assert outcome(MUTANT, unharmed, A="violated", E="violated").trouble == []
     assert outcome(MUTANT, unharmed, A="violated", D="violated").trouble == ["one turns D red as well"]
     assert outcome(MUTANT, A="violated", D="violated").trouble == [], "there is no column to compare it with"
 
 
-@pytest.mark.parametrize("verdict", ["error", "inconclusive", "not-run", "violated"])
-def test_an_empty_cluster_must_satisfy_nothing(verdict: Verdict) -> None:
-    assert outcome(NOTHING, A=verdict).looks_well == ""
-    assert outcome(NOTHING, A=verdict, B="satisfied").looks_well == "an empty cluster satisfies B"
+def test_an_empty_cluster_must_satisfy_nothing() -> None:
+    assert outcome(NOTHING, A="error", B="inconclusive").reasons == []
+    assert outcome(NOTHING, A="error", B="satisfied").looks_well == "an empty cluster satisfies B"
+    assert outcome(NOTHING, A="error", B="recorded").looks_well == "an empty cluster satisfies B"
+
+
+def test_an_empty_cluster_of_which_nothing_was_asked_is_trouble() -> None:
+    told = ["nothing was asked of an empty cluster about A, B"]
+    assert outcome(NOTHING).trouble == outcome(NOTHING, A="not-run", B="untested").trouble == told
+    assert outcome(NOTHING, A="error", B="not-run").reasons == [], "the shortest profile leaves out rows"
+
+
+def test_an_empty_cluster_that_breaks_a_row_is_trouble() -> None:
+    found = outcome(NOTHING, A="violated", B="error")
+    assert (found.looks_well, found.trouble, found.exit_code) == ("", ["an empty cluster breaks A"], 3)
+
+
+def test_the_trouble_of_a_canary_that_ran_is_told() -> None:
+    ended = "its run ended with 3"
+    assert outcome(MUTANT, A="violated", B="violated", trouble=ended).trouble == [ended]
+    assert outcome(NOTHING, A="error", B="error", trouble=ended).trouble == [ended]
 
 
 def test_a_dead_canary_does_not_look_well() -> None:
