@@ -171,6 +171,8 @@ def merge(
 ) -> int:
     """Merge the newest whole attempt of each leg. A whole night is added to the archive and laid out in DIR/site."""
     made, known = read_night(file), Archive(archive)
+    if made.is_whole:
+        known.refuse_lost(read_published(published))
     try:
         found = find_attempts(legs, made)
         counting = {name: counting_attempts(found, name, pooled) for name in made.legs}

@@ -212,6 +212,10 @@ def one_after_the_other(nights: Nights) -> list[Played]:
     played.append(nights.play("12: a cache that cannot be saved"))
     nights.forge.saves = True
     played.append(nights.play("13: no leg left anything", Night(dead=VERSIONS)))
+    kept = [*nights.forge.caches]
+    nights.forge.caches[:] = [key for key in kept if not key.startswith("nights-")]
+    played.append(nights.play("14: the archive is lost"))
+    nights.forge.caches[:] = kept
     played.append(nights.alarm("no night for 36 hours", timedelta(hours=35.9)))
     played.append(nights.alarm("no night for 37 hours", timedelta(hours=37)))
     return played

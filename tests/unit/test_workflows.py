@@ -107,6 +107,12 @@ def test_a_night_that_is_missing_raises_the_alarm(played: dict[str, Played]) -> 
     assert played["no night for 37 hours"].told == ["alarm"]
 
 
+def test_an_archive_that_is_lost_publishes_nothing(played: dict[str, Played]) -> None:
+    before, night = played["13: no leg left anything"], played["14: the archive is lost"]
+    assert (night.colour("leg"), night.colour("merge"), night.colour("pages")) == ("green", "red", "–")
+    assert (night.published, night.kept) == (before.published, [])
+
+
 @pytest.mark.parametrize("text", ['$(touch pwned) "', "`touch pwned`", "4.4.0; touch pwned", "4.4.0\ntouch pwned"])
 def test_no_input_reaches_a_shell(text: str, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
     nights = Nights(tmp_path / "forge", patch)

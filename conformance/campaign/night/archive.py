@@ -116,6 +116,13 @@ class Archive:
                 f"night {night} is older than {newest.night}, which is published: nothing is published. Did the clock go back?"
             )
 
+    def refuse_lost(self, newest: PublishedNight | None) -> None:
+        """Raise WrongUse if a night was published, and none is here: beside nothing, nothing would be new."""
+        if newest is not None and not self._all_nights():
+            raise WrongUse(
+                f"night {newest.night} was published, and {self.folder} has no night: nothing is published. Bring them back."
+            )
+
     def publish(self, night: PublishedNight, matrix: bytes) -> None:
         """Add a night, or write it again."""
         write_whole(self.matrix_of(night.night), matrix)

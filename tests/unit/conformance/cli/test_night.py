@@ -435,6 +435,18 @@ def test_bad_requests_are_refused_in_a_sentence(nights: Nights) -> None:
     assert nights.published == ["5"]
 
 
+def test_an_archive_that_is_lost_is_not_taken_for_a_first_night(nights: Nights) -> None:
+    nights.publish("1", "satisfied", "other-satisfied")
+    nights.archive.rename(nights.folder / "elsewhere")
+    nights("plan", "--night", "2", "--versions", ONE, "--whole")
+    nights.leg(ONE, "satisfied", "violated")
+    assert nights.merge() == 0, "a part of a night, which publishes nothing"
+    nights.plan("2")
+    with pytest.raises(WrongUse, match="night 1 was published, and nights has no night"):
+        nights.merge()
+    assert not nights.archive.exists()
+
+
 def test_what_a_run_recorded_is_never_removed(nights: Nights) -> None:
     nights.plan("1")
     nights.leg(ONE, "satisfied")

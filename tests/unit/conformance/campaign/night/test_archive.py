@@ -107,6 +107,15 @@ def test_a_night_before_the_newest_one_is_refused_and_the_same_one_is_not(tmp_pa
         archive.refuse_older("9")
 
 
+def test_an_archive_that_lost_what_was_published_is_refused(tmp_path: Path) -> None:
+    archive, newest = Archive(tmp_path), PublishedNight(night="9", legs={})
+    archive.refuse_lost(None)
+    with pytest.raises(WrongUse, match=r"night 9 was published, and .* has no night"):
+        archive.refuse_lost(newest)
+    publish(archive, "8", "4.3.1")
+    archive.refuse_lost(newest)
+
+
 def test_what_cannot_be_read_is_refused_by_its_name(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     publish(archive, "10", "4.3.1")
