@@ -137,6 +137,14 @@ def test_each_script_is_one_of_bash(path: Path) -> None:
         assert checked.returncode == 0, checked.stderr
 
 
+def test_requests_that_cannot_be_read_fail_the_job_that_sends_them(tmp_path: Path) -> None:
+    (step,) = (step for step in jobs_of(read(NIGHTLY))["issues"]["steps"] if "run" in step)
+    for text in (None, "[{"):
+        if text is not None:
+            (tmp_path / "issues.json").write_text(text)
+        assert subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, check=False).returncode
+
+
 @pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.name)
 def test_each_action_is_pinned_by_its_digest_and_each_job_names_an_image(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text())

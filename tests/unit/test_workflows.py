@@ -22,7 +22,7 @@ from tests.support.played_nights import (
     one_after_the_other,
     table,
 )
-from tests.support.workflows import Forge
+from tests.support.workflows import Forge, Job
 
 NEW = f"{OTHER} on {NEWEST}"
 JOBS = ("plan", "leg", "faults", "merge", "issues", "pages")
@@ -111,6 +111,14 @@ def test_an_archive_that_is_lost_publishes_nothing(played: dict[str, Played]) ->
     before, night = played["13: no leg left anything"], played["14: the archive is lost"]
     assert (night.colour("leg"), night.colour("merge"), night.colour("pages")) == ("green", "red", "–")
     assert (night.published, night.kept) == (before.published, [])
+
+
+def test_jobs_that_failed_after_a_green_merge_run_again_without_it(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+    nights = Nights(tmp_path / "forge", patch)
+    run = nights.play("1").run
+    run.jobs |= {"issues": Job("failure"), "pages": Job("failure")}
+    again = nights.again("1, failed jobs again", run, only_failed=True)
+    assert [again.colour(job) for job in JOBS] == ["green"] * len(JOBS)
 
 
 @pytest.mark.parametrize("text", ['$(touch pwned) "', "`touch pwned`", "4.4.0; touch pwned", "4.4.0\ntouch pwned"])
