@@ -115,6 +115,8 @@ def night_summary(
         why = "; ".join([*plan.missing, *well]) or "no leg left a column"
         is_part = "is partial and published nothing" if plan.missing else "published nothing"
         first = f"**Night {plan.night} {is_part}**: {_escape(why)}. Legs: {legs}."
+    if not any(one.baseline for one in outcomes):
+        first += " No column was published before: nothing can be new."
     lines = [f"- {_escape(f'{one.name}: ' + ('; '.join(one.reasons) or 'red, as it must be'))}" for one in canaries]
     rows = [
         "| Kafka | | Beside night | New | New, not seen again | Provisional | Judged for the first time | Known | Trouble |",

@@ -115,6 +115,13 @@ def test_the_first_line_says_what_was_published() -> None:
     assert first == "**Night 2 is partial and published nothing**: it has only the rows KIP320-\\*. Legs: 1 green."
 
 
+def test_the_first_line_says_that_a_first_night_has_no_news() -> None:
+    first = night_summary(PLAN, [outcome("violated", None)], is_published=True).splitlines()[0]
+    assert first.endswith("Legs: 1 green. No column was published before: nothing can be new.")
+    later = night_summary(PLAN, [outcome("violated", None), outcome()], is_published=True).splitlines()[0]
+    assert later.endswith("Legs: 2 green.")
+
+
 def test_foreign_text_is_no_markdown() -> None:
     lines = night_summary(PLAN, [outcome(end=DEAD)], is_published=False).splitlines()
     assert lines[0].startswith("**Night 2 published nothing**: no leg left a column.")
