@@ -69,6 +69,7 @@ def merge_legs(
     means: Means,
 ) -> tuple[list[LegOutcome], list[CanaryOutcome]]:
     """Merge the attempts that count, if there are any, compare each column with its published one, and judge the canaries."""
+    _empty(out)
     merged = read_baseline(_merged_matrix(counting, out, options, means)) if any(counting.values()) else Baseline()
     young = provisional_rows(known.ages(made.night), row_hashes())
 
@@ -86,7 +87,6 @@ def merge_legs(
 def _merged_matrix(
     counting: Mapping[str, Sequence[FoundAttempt]], out: Path, options: Sequence[str], means: Means
 ) -> Path:
-    _empty(out)
     for one in (each for attempts in counting.values() for each in attempts):
         for part in RECORDED:
             if (one.folder / part).is_dir():

@@ -256,6 +256,17 @@ def test_a_dead_night_keeps_the_column_for_the_nights_after_it(nights: Nights) -
     assert nights.leg(ONE, "satisfied", "violated") == 1
 
 
+def test_a_night_without_a_column_shows_nothing_of_the_last_merge(nights: Nights) -> None:
+    nights.publish("1", "satisfied")
+    (nights.merged / "matrix" / "summary.md").write_text("a table of night 1")
+    nights.plan("2")
+    nights.leg(ONE, dead=True)
+    assert nights.merge() == 3
+    assert "a table of night 1" not in nights.summary
+    assert [path.name for path in nights.merged.iterdir() if path.is_dir()] == []
+    assert (nights.archive / "site" / "index.html").is_file()
+
+
 def test_a_cut_off_attempt_is_no_column(nights: Nights) -> None:
     nights.plan("1")
     assert nights.leg(ONE, "satisfied", "cut", "killed") == 3
