@@ -11,16 +11,30 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from reports.site.render import put_file, read_asset, render_page
 
 RUNS, LATEST, MATRIX, PAGES = "runs", "latest", "matrix", "*.html"
 
-
 _ANCHOR = re.compile(r'<a\b[^>]*?\shref="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _LISTING = "index.html"
-_ACTIVE = (".html", ".htm", ".xhtml", ".svg", ".xml", ".js")
+_ACTIVE = (
+    ".html",
+    ".htm",
+    ".shtml",
+    ".xhtml",
+    ".xht",
+    ".mht",
+    ".mhtml",
+    ".svg",
+    ".svgz",
+    ".xml",
+    ".xsl",
+    ".xslt",
+    ".js",
+    ".mjs",
+)
 """The names' ends of files that a browser would run: none is copied from evidence, which has foreign text."""
 
 
@@ -83,7 +97,7 @@ def _is_plain(path: Path) -> bool:
 
 def _write_listing(folder: Path, files: Sequence[str]) -> None:
     """Write the page of a folder, since a server of static files has none."""
-    lines = [f'<li><a href="{html.escape(file)}">{html.escape(file)}</a></li>' for file in files]
+    lines = [f'<li><a href="{quote(file)}">{html.escape(file)}</a></li>' for file in files]
     title = html.escape(folder.name)
     put_file(
         folder, _LISTING, f'<!doctype html><meta charset="utf-8"><title>{title}</title><ul>{"".join(lines)}</ul>\n'

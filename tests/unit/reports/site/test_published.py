@@ -112,10 +112,17 @@ def test_the_oldest_nights_lose_evidence_first_then_pages_and_never_the_matrix(r
     assert '<a href="runs/1/matrix/matrix.json">1</a>' in (site / "index.html").read_text()
 
 
+def test_the_page_of_a_folder_leads_to_a_file_whatever_its_name_has(run: Path, tmp_path: Path) -> None:
+    (run / EVIDENCE / "javascript:alert(1)#.log").write_text("{}")
+    copied = published(run, tmp_path / "site", "1") / "runs" / "1"
+    assert 'href="javascript%3Aalert%281%29%23.log"' in (copied / EVIDENCE / "index.html").read_text()
+
+
 def test_what_a_browser_would_run_and_what_leads_out_is_not_copied(run: Path, tmp_path: Path) -> None:
     outside = tmp_path / "secret"
     outside.write_text("secret")
-    (run / EVIDENCE / "evil.HTML").write_text("<script>alert(1)</script>")
+    for name in ("evil.HTML", "evil.shtml", "evil.xht", "evil.mjs"):
+        (run / EVIDENCE / name).write_text("<script>alert(1)</script>")
     (run / EVIDENCE / "link").symlink_to(outside)
     (run / "matrix" / "faults.html").write_text(
         '<a href="../../secret">see</a> <a class="x" href="https://a.b/">far</a>'
