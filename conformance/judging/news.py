@@ -111,8 +111,10 @@ Explained = Mapping[tuple[str, str], Sequence[str]]
 def column_news(
     now: Cells, before: Cells, broken: Collection[Verdict] = BROKEN[:1], measure: Cells | None = None
 ) -> ColumnNews:
-    """Compare a column with its baseline column; `broken` are the verdicts that count as broken. What has to be executed is
-    measured by the baseline column, or by another one."""
+    """Compare a column with its baseline column; `broken` are the verdicts that count as broken.
+
+    `measure` is the column that says how much has to be executed, if it is another one.
+    """
     found = [
         (novelty_of(case, cell, before.get(row)), BrokenCase(row, case))
         for row, cell in now.items()

@@ -61,8 +61,8 @@ def test_an_empty_cluster_must_satisfy_nothing() -> None:
 
 
 def test_an_empty_cluster_of_which_nothing_was_asked_is_trouble() -> None:
-    told = ["nothing was asked of an empty cluster about A, B"]
-    assert outcome(NOTHING).trouble == outcome(NOTHING, A="not-run", B="untested").trouble == told
+    reasons = ["nothing was asked of an empty cluster about A, B"]
+    assert outcome(NOTHING).trouble == outcome(NOTHING, A="not-run", B="untested").trouble == reasons
     assert outcome(NOTHING, A="error", B="not-run").reasons == [], "the shortest profile leaves out rows"
 
 
@@ -71,7 +71,7 @@ def test_an_empty_cluster_that_breaks_a_row_is_trouble() -> None:
     assert (found.looks_well, found.trouble, found.exit_code) == ("", ["an empty cluster breaks A"], 3)
 
 
-def test_the_trouble_of_a_canary_that_ran_is_told() -> None:
+def test_a_canary_that_ran_is_in_trouble_if_its_run_was() -> None:
     ended = "its run ended with 3"
     assert outcome(MUTANT, A="violated", B="violated", trouble=ended).trouble == [ended]
     assert outcome(NOTHING, A="error", B="error", trouble=ended).trouble == [ended]
