@@ -121,20 +121,30 @@ def logged_epochs_are_in_order(story: GroupStory) -> Iterator[Claim]:
     """In each record of a member, assignment epochs <= member epoch <= target assignment epoch <= group epoch.
 
     A static member that left to return has assignment epochs 0. One that takes the place of another has its partitions at member
-    epoch 0 until the next record, which the same request writes.
+    epoch 0 until its next record, which the same request writes: nothing is assigned to others in between.
     """
     for log, states in story.derive(logged_states):
-        newest = {state.record.key.get("member_id"): state for state in states if state.record.kind == ASSIGNMENT}
-        for state in states:
-            member = state.members.get(state.record.key.get("member_id", ""))
-            if member is not None and member.epoch == JOIN and newest[state.record.key["member_id"]] is not state:
+        assigning = [state for state in states if state.record.kind == ASSIGNMENT]
+        for n, state in enumerate(assigning):
+            id = state.record.key["member_id"]
+            member = state.members.get(id)
+            if member is None or (member.epoch == JOIN and _is_replaced(id, assigning[n + 1 :])):
                 continue
-            if state.record.kind == ASSIGNMENT and member is not None and NO_EPOCH not in (state.epoch, state.target):
+            if NO_EPOCH not in (state.epoch, state.target):
                 shown = (
-                    f"record {state.record.offset} has {state.record.key['member_id']} at epoch {member.epoch} with assignment "
+                    f"record {state.record.offset} has {id} at epoch {member.epoch} with assignment "
                     f"epochs {say(member.epochs)}, target assignment epoch {state.target}, group epoch {state.epoch}"
                 )
                 yield Finding(_are_in_order(state, member), "record", (log.event,), shown, "epoch-order")
+
+
+def _is_replaced(member: str, following: list[LoggedState]) -> bool:
+    """True if a member's next assignment comes before one of another member. Where the request that wrote it makes the group
+    classic, all assignments are deleted, in any order."""
+    for record in (state.record for state in following):
+        if record.key["member_id"] == member or record.value is not None:
+            return bool(record.key["member_id"] == member)
+    return False
 
 
 def _are_in_order(state: LoggedState, member: LoggedMember) -> bool:

@@ -106,7 +106,16 @@ def test_epochs_before_the_read_are_not_known() -> None:
     assert results(logged_epochs_are_in_order, GroupHistory().logs(target_epoch(2), assignment("a", 3, {0: 1}))) == []
 
 
-@pytest.mark.parametrize(("next", "expected"), [([assignment("c", 2, {0: 2})], ["held"]), ([], ["epoch-order"])])
+@pytest.mark.parametrize(
+    ("next", "expected"),
+    [
+        ([assignment("c", 2, {0: 2})], ["held"]),
+        ([], ["epoch-order"]),
+        ([assignment("b", 2, {}), assignment("c", 2, {0: 2})], ["epoch-order", "held", "held"]),
+        ([departed("b"), departed("c")], []),
+        ([departed("b")], ["epoch-order"]),
+    ],
+)
 def test_member_in_the_place_of_another_is_at_epoch_0_for_one_record(next: Records, expected: list[str]) -> None:
     history = GroupHistory().logs(group_epoch(2), target_epoch(2), assignment("c", 0, {0: 2}), *next)
     assert results(logged_epochs_are_in_order, history) == expected
