@@ -159,8 +159,8 @@ def _are_in_order(state: LoggedState, member: LoggedMember) -> bool:
 
 @story_judge("GEN-13", GroupStory, "logs")
 def answers_were_logged(story: GroupStory) -> Iterator[Claim]:
-    """A description is a state of the group after one of its records; an epoch that a heartbeat answers is in a record of the
-    member."""
+    """A description with members is a state of the group after one of its records; an epoch that a heartbeat answers is in a
+    record of the member."""
     for log, states in story.derive(logged_states):
         excuse = _excuse(story, log, "group") or (None if log.is_whole else Excuse(LOG_COMPACTED, "group"))
         if excuse is not None:
@@ -175,11 +175,12 @@ def answers_were_logged(story: GroupStory) -> Iterator[Claim]:
                     f"{beat.node} answered {beat.member_id} with epoch {beat.given_epoch}, which no record of it has"
                 )
                 yield Finding(what[:2] in known, "group", (beat.event, log.event), wrong, "other-than-logged")
-        for one in (one for one in story.described if one.said.error == NONE and one.event < log.asked):
+        described = [one for one in story.described if one.said.error == NONE and one.said.members]
+        for one in (one for one in described if one.event < log.asked):
             if (key := _key_of(one)) not in shown:
                 shown.add(key)
                 deleted = _deleted_topics(story, log, one.event)
-                held = any(_is_described(state, one, deleted) for state in states) or not one.said.members
+                held = any(_is_described(state, one, deleted) for state in states)
                 wrong = (
                     f"{one.node} described {story.name} as it is after no record: group epoch {one.said.group_epoch}, "
                     + (", ".join(str(member) for member in one.said.members))
@@ -233,7 +234,8 @@ def _without(topics: Collection[str], places: Places) -> Places:
 
 @story_judge("KIP1251-INV-11", GroupStory, "logs")
 def refused_commits_are_not_logged(story: GroupStory) -> Iterator[Claim]:
-    """No record has an offset of a refused commit, unless another commit may have written it."""
+    """No record has an offset of a refused commit. Nothing is known where another commit may have written it, or where records
+    are missing."""
     for log in story.logs:
         stored = {
             _stored_offset(record) for record in log.records if record.kind == OFFSET and record.value is not None
@@ -241,13 +243,18 @@ def refused_commits_are_not_logged(story: GroupStory) -> Iterator[Claim]:
         for one in story.commits:
             if one.member_id and is_refused(one) and one.event < log.asked:
                 others = (other for other in story.commits if not is_refused(other) and other.asked < log.event)
-                is_explained = any(_offset(other) == _offset(one) for other in others)
+                if any(_offset(other) == _offset(one) for other in others):
+                    continue
                 wrong = (
                     f"{one.node} refused offset {one.offset} of {one.topic}-{one.partition} by {one.member_id} with "
                     f"{say_error(one.accepted)}, and a record has it"
                 )
-                held = is_explained or _offset(one) not in stored
-                yield Finding(held, "refused", (one.event, log.event), wrong, "refused-commit")
+                held = _offset(one) not in stored
+                yield (
+                    Excuse(LOG_COMPACTED, "refused")
+                    if held and not log.is_whole
+                    else Finding(held, "refused", (one.event, log.event), wrong, "refused-commit")
+                )
 
 
 def _offset(one: OffsetCommitResult) -> tuple[str, int, int]:

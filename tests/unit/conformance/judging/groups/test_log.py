@@ -147,7 +147,6 @@ LOGGED: Records = [
         pytest.param(lambda h: h.shows(("a", 2, (0, 1)), ("b", 2, (1,)), epoch=2), False, id="other partitions"),
         pytest.param(lambda h: h.shows(("a", 2, (0,)), epoch=2), False, id="a member is missing"),
         pytest.param(lambda h: h.beats("a", 2, 3), False, id="a member's epoch in a heartbeat"),
-        pytest.param(lambda h: h.shows(epoch=9), True, id="a group without members"),
     ],
 )
 def test_answers_by_log(shown: object, held: bool) -> None:
@@ -174,6 +173,10 @@ def test_answers_beside_a_log_that_was_compacted() -> None:
     assert excused(answers_were_logged, history) == [("group", LOG_COMPACTED)]
 
 
+def test_description_of_a_group_without_members_shows_nothing() -> None:
+    assert results(answers_were_logged, GroupHistory().shows(epoch=9).logs(group_epoch(1))) == []
+
+
 def test_answers_after_the_read_are_not_compared() -> None:
     assert "other-than-logged" not in results(answers_were_logged, handed_over().logs(*LOGGED).beats("a", 2, 3))
 
@@ -185,10 +188,24 @@ def test_log_that_may_have_lost_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "again", "expected"), [(3, False, ["refused-commit"]), (2, False, ["held"]), (3, True, ["held"])]
+    ("offset", "again", "expected"), [(3, False, ["refused-commit"]), (2, False, ["held"]), (3, True, [])]
 )
 def test_refused_commit_in_the_log(offset: int, again: bool, expected: list[str]) -> None:
     """The same offset may be committed again, and accepted."""
     history = settled().commits("a", 9, 0, offset=3, error=Error.STALE_MEMBER_EPOCH)
     history = history.commits("a", 1, 0, offset=3) if again else history
     assert results(refused_commits_are_not_logged, history.logs(stored(0, offset))) == expected
+
+
+def test_refused_commit_that_the_log_may_have_lost() -> None:
+    history = settled().commits("a", 9, 0, offset=3, error=Error.STALE_MEMBER_EPOCH)
+    assert excused(refused_commits_are_not_logged, history.logs(stored(0, 2), stored(0, 4), missing=(0,))) == [
+        ("refused", LOG_COMPACTED)
+    ]
+
+
+def test_refused_commit_in_a_log_that_was_compacted() -> None:
+    history = settled().commits("a", 9, 0, offset=3, error=Error.STALE_MEMBER_EPOCH)
+    assert results(refused_commits_are_not_logged, history.logs(stored(0, 2), stored(0, 3), missing=(0,))) == [
+        "refused-commit"
+    ]
