@@ -98,6 +98,7 @@ class GroupHistory(LogHistory):
         instance: str | None = None,
         error: Error = Error.NONE,
         topics: tuple[str, ...] | None = None,
+        pattern: str | None = None,
         rebalance_ms: int = -1,
         lost: bool = False,
     ) -> Self:
@@ -111,6 +112,7 @@ class GroupHistory(LogHistory):
             instance_id=instance,
             rebalance_timeout_ms=rebalance_ms,
             subscribed_topic_names=topics,
+            subscribed_topic_regex=pattern,
             owned=None if owned is None else listed(owned),
         )
         if lost:
@@ -153,11 +155,11 @@ class GroupHistory(LogHistory):
         )
         return self._answered(self._asked(self.coordinator, "consumer_group_describe", group=GROUP), answer)
 
-    def alters(self, **settings: str) -> Self:
+    def alters(self, error: Error = Error.NONE, **settings: str) -> Self:
         """Alter settings of the group, written with underscores for dots."""
         changes = {name.replace("_", "."): value for name, value in settings.items()}
         call = self._asked(self.coordinator, "incremental_alter_configs", ResourceType.GROUP, GROUP, changes)
-        return self._answered(call, AlterConfigsAnswer(version=1, error=Error.NONE))
+        return self._answered(call, AlterConfigsAnswer(version=1, error=error))
 
     # --- classic members
 

@@ -3,8 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Exchange, LostAnswer, decodes, name_of
-from conformance.judging.facts.topics import GROUP
+from conformance.judging.facts.exchange import (
+    NONE,
+    UNKNOWN_OUTCOME,
+    Attributed,
+    Decoding,
+    Exchange,
+    LostAnswer,
+    decodes,
+    name_of,
+)
+from conformance.judging.facts.topics import GROUP, OPEN
 from protocol.assignments import assigned_in, owned_in
 from protocol.cluster import Metadata, MetadataAnswer
 from protocol.configs import AlterConfigsAnswer, IncrementalAlterConfigs
@@ -106,7 +115,7 @@ def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | LostAnswer,
         request.member_id or ("" if isinstance(answer, LostAnswer) else answer.member_id or ""),
         request.instance_id or "",
         request.member_epoch,
-        None if request.subscribed_topic_names is None else tuple(request.subscribed_topic_names),
+        _subscription(request),
         None if request.owned is None else places(request.owned),
         request.rebalance_timeout_ms,
         answer.error,
@@ -114,6 +123,13 @@ def _beat(request: ConsumerGroupHeartbeat, answer: HeartbeatAnswer | LostAnswer,
         None if given is None else places(given.topic_partitions),
     )
     yield ("group", request.group, fact)
+
+
+def _subscription(request: ConsumerGroupHeartbeat) -> tuple[str, ...] | None:
+    """Return the names that a heartbeat subscribes to, none by a regular expression alone; None if it changes nothing."""
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return None
+    return tuple(request.subscribed_topic_names or ())
 
 
 @decodes(ConsumerGroupDescribe, about=["group"])
@@ -203,7 +219,8 @@ def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | LostAnswer, at: Decod
 def _settings(
     request: IncrementalAlterConfigs, answer: AlterConfigsAnswer | LostAnswer, at: Decoding
 ) -> Iterator[Attributed]:
-    if request.resource_type == GROUP and not request.validate_only:
+    may_be_altered = answer.error == NONE or answer.error in OPEN or answer.error == UNKNOWN_OUTCOME
+    if request.resource_type == GROUP and not request.validate_only and may_be_altered:
         yield ("group", request.resource_name, GroupSettings(*at.exchange(), dict(request.changes)))
 
 

@@ -39,6 +39,14 @@ def stable(history: GroupHistory) -> GroupHistory:
             [],
             id="a subscription has changed",
         ),
+        pytest.param(
+            lambda: stuck(keeps_up(20, keeps_up(20).beats("a", 2, pattern="t.*"))), [], id="a pattern has changed"
+        ),
+        pytest.param(
+            lambda: stuck(keeps_up(20, keeps_up(20).alters(Error.INVALID_CONFIG, consumer_session_timeout_ms="9000"))),
+            ["stuck-group"],
+            id="a setting was refused",
+        ),
         pytest.param(lambda: stuck(keeps_up(20, keeps_up(20).created_as(READ.id))), [], id="a topic was created"),
         pytest.param(
             lambda: stuck(keeps_up(20, keeps_up(20).alters(consumer_session_timeout_ms="9000"))),

@@ -138,6 +138,14 @@ def test_next_owner_while_a_short_session_may_have_ended() -> None:
     assert results(history) == []
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"), [(Error.INVALID_CONFIG, TWO_OWNERS), (Error.REQUEST_TIMED_OUT, []), (Error.NONE, [])]
+)
+def test_next_owner_after_a_short_session_was_set(error: Error, expected: list[object]) -> None:
+    history = settled().alters(error, consumer_session_timeout_ms="6000").later(6).beats("b", 2, given=(1,))
+    assert results(history) == expected
+
+
 def test_next_owner_once_the_rebalance_timeout_is_over() -> None:
     history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
     asked = history.beats("a", 1, given=(0,)).later(2).beats("a", 1).beats("b", 2, given=(1,))
