@@ -98,10 +98,20 @@ def _value(one: Epoch) -> int:
     return one.value
 
 
+def _has_caught_up(story: GroupStory, before: Exchange, after: Exchange) -> bool:
+    """True if the coordinator that gave the second answer granted a heartbeat since the first one: it grants none before all that
+    it loaded is below its high watermark."""
+    return any(
+        before.event < beat.asked and beat.event < after.asked and not story.is_fail_over(beat, after)
+        for beat in story.beats
+        if beat.error == NONE
+    )
+
+
 def _why_lower(story: GroupStory, before: Exchange, after: Exchange) -> Evidence | None:
     """Return the evidence by which an epoch may be lower; None without any."""
     taken_over = story.timeline.fault_between(before.asked, after.event) and story.is_fail_over(before, after)
-    if isinstance(after, GroupDescription) and taken_over:
+    if isinstance(after, GroupDescription) and taken_over and not _has_caught_up(story, before, after):
         return DESCRIPTION_NOT_STABLE
     if not is_never_empty(story, before.event, after.event):
         return GROUP_MAY_BE_DELETED

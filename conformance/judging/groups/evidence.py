@@ -30,7 +30,7 @@ DESCRIPTION_NOT_STABLE = Evidence(
     "a coordinator that took over after a fault describes a group by what is below its high watermark (KAFKA-14499)",
     about="one description",
     since="the fault",
-    until="the description",
+    until="the first heartbeat that this coordinator grants",
 )
 LOG_COMPACTED = Evidence(
     "group-log-compacted",

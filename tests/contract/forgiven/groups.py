@@ -57,14 +57,19 @@ def _in_doubt(member: str = "a", when: str = "before", answers: int = 0) -> Hist
 
 
 def _described(by: int = 2, when: str = "between", *, beats: bool = False) -> History:
-    """Describe a lower group epoch than before, by the next coordinator; or answer a heartbeat of a with a lower epoch."""
+    """Describe a lower group epoch than before, by the next coordinator; or answer a heartbeat of a with a lower epoch.
+
+    A node is lost before, between or after the two, or between, and the next one is `caught up`: it granted a heartbeat.
+    """
     history = handed_over().shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2)
     if when == "before":
         history.kill(3)
         history = history.shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2)
-    if when == "between":
+    if when in ("between", "caught up"):
         history.kill(1)
     history.moved(by)
+    if when == "caught up":
+        history.beats("a", 2)
     if beats:
         history.beats("a", 2, 1)
     else:
@@ -120,7 +125,8 @@ ENTRIES = (
             "another node": lambda: _described(by=1, when="after"),
             "described otherwise": lambda: _described(beats=True),
             "before it began": lambda: _described(when="after"),
-            "after it ended": lambda: _described(when="before"),
+            "after it ended": lambda: _described(when="caught up"),
+            "too little": lambda: _described(when="before"),
         },
     ),
     Forgiven(

@@ -87,6 +87,13 @@ def test_description_by_a_coordinator_that_took_over() -> None:
     assert excused(epochs_never_go_back, history) == [("fail-over", DESCRIPTION_NOT_STABLE)]
 
 
+def test_description_by_a_coordinator_that_took_over_and_granted_a_heartbeat() -> None:
+    """Heartbeats of b are answered at its own epoch, so the highest one is still that of a at the former coordinator."""
+    history = balanced().beats("a", 2, 3).kill(1).moved(2).beats("b", 2)
+    history.shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2).beats("a", 3).beats("b", 2)
+    assert ("fail-over", "epoch-regression") in results(history)
+
+
 def test_heartbeat_at_a_coordinator_that_is_cut_off() -> None:
     history = balanced().hit("cut-off-from-controllers", 1).beats("a", 2, 1).beats("b", 2)
     assert ("one-coordinator", STALE_COORDINATOR) in excused(epochs_never_go_back, history)
