@@ -130,12 +130,19 @@ class GroupHistory(LogHistory):
         epoch = LEAVE_TO_RETURN if to_return else LEAVE
         return self.beats(member, epoch, instance=instance)
 
-    def shows(self, *members: tuple[str, int, Partitions], epoch: int, target: int | None = None) -> Self:
-        """Describe the members with their epochs and partitions."""
+    def shows(
+        self,
+        *members: tuple[str, int, Partitions],
+        epoch: int,
+        target: int | None = None,
+        topics: tuple[str, ...] = (),
+    ) -> Self:
+        """Describe the members with their epochs, partitions and the topics to which all are subscribed."""
         shown = [
             DescribedMember(
                 member_id=id,
                 member_epoch=at,
+                subscribed_topic_names=topics,
                 assignment=AssignedPartitions(topic_partitions=listed(held)),
                 target_assignment=AssignedPartitions(topic_partitions=listed(held)),
             )

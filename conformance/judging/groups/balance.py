@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from conformance.judging.excuses import STALE_COORDINATOR
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription, places
 from conformance.judging.groups.story import GroupStory
-from conformance.judging.judge import Claim, Finding, story_judge
+from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from protocol.groups import JOIN
 
 SETTLES_WITHIN = 30.0
@@ -35,7 +36,11 @@ def group_becomes_stable(story: GroupStory) -> Iterator[Claim]:
         elif late:
             wrong = f"{late[0].node} described {story.name} 30 s after the last change: {_why_unstable(late[0])}"
             label = "stuck-group" if late[0].said.group_state.lower() != "stable" else "unassigned-partition"
-            yield Finding(False, "stable", (stretch.since, late[0].event), wrong, label)
+            yield (
+                Excuse(STALE_COORDINATOR, "stable")
+                if story.may_lack_topics(late[0])
+                else Finding(False, "stable", (stretch.since, late[0].event), wrong, label)
+            )
 
 
 def _stretches(story: GroupStory) -> Iterator[Stretch]:

@@ -86,15 +86,22 @@ class GroupStory(Story):
     def _is_stale(self, answer: Exchange) -> bool:
         """True if a fault delays what the controllers tell the node that answered, so it may still take itself for the
         coordinator."""
-        brokers = self.timeline.broker_names
+        return any(self._delays(span, answer.node) for span in self.timeline.active_faults(answer.asked, answer.event))
+
+    def may_lack_topics(self, answer: Exchange) -> bool:
+        """True if topics changed since a fault began to delay what the controllers tell the node that answered."""
         return any(
-            span.effects.may_delay_messages
-            and (
-                answer.node in span.nodes
-                or span.effects.every_broker
-                or not (span.effects.idles_processes or brokers.issuperset(span.nodes))
-            )
+            self._delays(span, answer.node)
+            and any(span.began < change < answer.event for change in self.timeline.topic_changes)
             for span in self.timeline.active_faults(answer.asked, answer.event)
+        )
+
+    def _delays(self, span: FaultSpan, node: str) -> bool:
+        """True if a fault delays what the controllers tell a node."""
+        return span.effects.may_delay_messages and (
+            node in span.nodes
+            or span.effects.every_broker
+            or not (span.effects.idles_processes or self.timeline.broker_names.issuperset(span.nodes))
         )
 
     def seconds(self, first: int, second: int) -> float:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.judging.excuses import STALE_COORDINATOR
 from conformance.judging.groups.balance import group_becomes_stable
 from conformance.judging.judge import judge_history
 from protocol.codes import Error
 from tests.support.groups import READ, GroupHistory, handed_over, keeps_up
+from tests.support.judging import excused
+
+CUT = "cut-off-from-controllers"
 
 
 def results(history: GroupHistory) -> list[str]:
@@ -16,6 +20,10 @@ def results(history: GroupHistory) -> list[str]:
 
 def stuck(history: GroupHistory) -> GroupHistory:
     return history.shows(("a", 2, (0,)), ("b", 1, (1,)), epoch=2)
+
+
+def cut(node: int) -> GroupHistory:
+    return GroupHistory().hit(CUT, node)
 
 
 def stable(history: GroupHistory) -> GroupHistory:
@@ -68,6 +76,45 @@ def stable(history: GroupHistory) -> GroupHistory:
 def test_group_after_a_change(history: object, expected: list[str]) -> None:
     assert callable(history)
     assert results(history()) == expected
+
+
+def unassigned(history: GroupHistory, *, partition: int = 0) -> GroupHistory:
+    """Describe a stable group in which one partition at most has an owner; Metadata shows partition 0 of the topic."""
+    history = history.metadata(2, 1, 1, id=READ.id).joins("a", 2, ()).joins("b", 2, ()).beats("b", 2, given=(1,))
+    return keeps_up(32, history).shows(("a", 2, (partition,)), ("b", 2, ()), epoch=2, topics=(READ.name,))
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        pytest.param(lambda: unassigned(GroupHistory(), partition=1), ["unassigned-partition"], id="none has it"),
+        pytest.param(lambda: unassigned(GroupHistory()), ["held"], id="one has it"),
+        pytest.param(
+            lambda: unassigned(cut(2).created_as(READ.id), partition=1),
+            ["unassigned-partition"],
+            id="another node is cut off",
+        ),
+        pytest.param(
+            lambda: unassigned(GroupHistory().created_as(READ.id).hit(CUT, 1), partition=1),
+            ["unassigned-partition"],
+            id="it is older than the cut",
+        ),
+        pytest.param(
+            lambda: unassigned(cut(1).created_as(READ.id).heal(CUT, 1), partition=1),
+            ["unassigned-partition"],
+            id="healed",
+        ),
+    ],
+)
+def test_partition_without_an_owner(history: object, expected: list[str]) -> None:
+    assert callable(history)
+    assert results(history()) == expected
+
+
+def test_partition_of_a_topic_that_the_coordinator_may_not_know() -> None:
+    history = unassigned(cut(1).created_as(READ.id), partition=1)
+    assert results(history) == []
+    assert excused(group_becomes_stable, history) == [("stable", STALE_COORDINATOR)]
 
 
 def test_member_that_does_not_acknowledge_holds_the_group_up() -> None:
