@@ -416,7 +416,7 @@ STALE_COORDINATOR = Evidence(
     "a fault delays what a coordinator hears from the controllers, so it may answer from an old state",
     about="the node that answered",
     since="the injection",
-    until="the heal",
+    until="the heal; what it dropped of a topic that it did not know, when it upgraded a group, until the next owner has it",
 )
 UNSTABLE_OFFSETS = Evidence(
     "offsets-not-stable",

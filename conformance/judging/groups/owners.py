@@ -4,11 +4,12 @@ higher epoch (BASE-03)."""
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conformance.judging.excuses import Evidence
+from conformance.judging.excuses import STALE_COORDINATOR, Evidence
 from conformance.judging.groups.evidence import GROUP_MAY_BE_DELETED, MAY_BE_REMOVED
 from conformance.judging.groups.members import Hold, holds_by_place, is_never_empty
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from protocol.groups import JOIN
 
 INTERVAL = "consumer.assignment.interval.ms"
 
@@ -44,7 +45,19 @@ class Handover(NamedTuple):
         """The evidence by which the former owner may have been removed, or forgotten; None without any."""
         if self.former.member.may_have_been_removed(self.next.began):
             return MAY_BE_REMOVED
+        if self._may_be_dropped:
+            return STALE_COORDINATOR
         return self.story.why_forgotten(self.former.began, self.next.began)
+
+    @property
+    def _may_be_dropped(self) -> bool:
+        """True if the coordinator may have upgraded the group before it heard of the topic. Then it drops those partitions of a
+        classic member without its acknowledgement."""
+        return self.former.is_classic and any(
+            beat.epoch == JOIN and self.story.may_lack_topics(beat)
+            for beat in self.story.beats
+            if self.former.began.event < beat.event <= self.next.began.event
+        )
 
     def __str__(self) -> str:
         former, next = self.former, self.next

@@ -194,6 +194,32 @@ def test_cooperative_member_that_rejoins_with_what_it_has() -> None:
     assert results(mixed().classic_joins("a", 2, owned=(0, 1)).beats("b", 2, given=(1,))) == TWO_OWNERS
 
 
+@pytest.mark.parametrize(
+    ("changed", "heals", "expected"),
+    [
+        ("during", "after", [("dynamic", STALE_COORDINATOR)]),
+        ("before", "after", []),
+        ("after", "after", []),
+        ("during", "before", []),
+    ],
+)
+def test_upgrade_by_a_coordinator_that_does_not_know_the_topic(
+    changed: str, heals: str, expected: list[tuple[str, Evidence]]
+) -> None:
+    """It drops the partitions of a that it does not know. The cut heals before or after b joins, by which the group is upgraded;
+    the topic is created before or during the cut, or after it."""
+    history = GroupHistory()
+    history = history.created_as(READ.id) if changed == "before" else history
+    history = history.hit("cut-off-from-controllers", 1)
+    history = history.created_as(READ.id) if changed == "during" else history
+    history = history.classic_joins("a", 1).syncs("a", 1, (0, 1))
+    history = history.heal("cut-off-from-controllers", 1) if heals == "before" else history
+    history = history.joins("b", 2, ())
+    history = history.heal("cut-off-from-controllers", 1) if heals == "after" else history
+    history = history.created_as(READ.id) if changed == "after" else history
+    assert excused(at_most_one_owner, history.beats("b", 2, given=(1,))) == expected
+
+
 def test_classic_members_are_moved_by_their_leader() -> None:
     history = GroupHistory().classic_joins("a", 1).syncs("a", 1, (0, 1)).classic_joins("b", 1).syncs("b", 1, (1,))
     assert results(history) == []
