@@ -207,8 +207,10 @@ def merge(
 def tell(file: Path, archive: Path, out: Path, issues: Path | None, page: str, to: Path) -> None:
     """Write which issues to open, update and close, as requests to GitHub's API; none for a night that is not published."""
     made = read_night(file)
-    published = Archive(archive).find(made.night)
-    requests = requests_of(published, out, read_issues(issues), page) if published else []
+    known = Archive(archive)
+    published = known.find(made.night)
+    matrix = known.matrix_of(made.night)
+    requests = requests_of(published, matrix, out, read_issues(issues), page) if published else []
     write_whole(to, msgspec.json.format(msgspec.json.encode(requests), indent=1))
     for request in requests:
         click.echo(f"{request.action} {request.title}")

@@ -20,11 +20,11 @@ def read_issues(path: Path | None) -> list[OpenIssue]:
         raise WrongUse(f"{path}: {error}. Give what `gh issue list --json number,title,body` printed.") from error
 
 
-def requests_of(night: PublishedNight, merged: Path, found: Sequence[OpenIssue], page: str) -> list[IssueRequest]:
-    """Return the requests for a published night, whose matrix and evidence are in `merged`."""
-    cells = {
-        (cell.requirement, cell.kafka_version): cell for cell in read_compared(merged / MATRIX / "matrix.json").cells
-    }
+def requests_of(
+    night: PublishedNight, matrix: Path, merged: Path, found: Sequence[OpenIssue], page: str
+) -> list[IssueRequest]:
+    """Return the requests for a published night and its matrix; the evidence is in `merged`."""
+    cells = {(cell.requirement, cell.kafka_version): cell for cell in read_compared(matrix).cells}
     verdicts = {place: cell.verdict for place, cell in cells.items()}
 
     def report_of(red: RedRow) -> str:

@@ -322,6 +322,9 @@ def test_a_published_night_tells_of_each_new_row(nights: Nights) -> None:
     nights.publish("3", "satisfied", "other-satisfied")
     nights.tell("--open", str(open_issues))
     assert [(each["action"], each["path"]) for each in nights.requests] == [("close", "issues/3")]
+    (nights.merged / "matrix" / "matrix.json").write_text("that of a merge after it, which published nothing")
+    nights.tell("--open", str(open_issues))
+    assert [(each["action"], each["path"]) for each in nights.requests] == [("close", "issues/3")]
     open_issues.write_text("[{}]")
     with pytest.raises(WrongUse, match=r"open.json: .*gh issue list"):
         nights.tell("--open", str(open_issues))
