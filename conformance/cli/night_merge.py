@@ -144,8 +144,9 @@ def publish(night: PublishedNight, known: Archive, out: Path, bound: int) -> Non
     keep_within([run for run in runs if run.is_dir()], bound)
     write_nights(site, [_night_line(each) for each in nights])
     print_progress(f"{site}: {size_of(site) / 1024**2:.1f} MiB")
+    draft = known.draft_site(site)
     known.publish(night, (out / "matrix" / "matrix.json").read_bytes())
-    known.keep_site(site)
+    known.keep_site(draft)
 
 
 def _night_line(night: PublishedNight) -> NightLine:

@@ -128,11 +128,15 @@ class Archive:
         write_whole(self.matrix_of(night.night), matrix)
         write_whole(self.matrix_of(night.night).with_name(NIGHT), msgspec.json.encode(night))
 
-    def keep_site(self, site: Path) -> None:
-        """Keep a copy of the published site for the next night."""
+    def draft_site(self, site: Path) -> Path:
+        """Copy a site into the archive, beside the one that is kept."""
         draft = self.site.with_name("site.draft")
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(site, draft)
+        return draft
+
+    def keep_site(self, draft: Path) -> None:
+        """Keep a draft as the published site, for the next night."""
         shutil.rmtree(self.site, ignore_errors=True)
         draft.rename(self.site)
 

@@ -420,6 +420,16 @@ def test_a_disk_that_is_full_while_the_site_is_written_publishes_nothing(nights:
     assert (nights.archive / "site" / "index.html").read_bytes() == kept
 
 
+def test_a_disk_that_is_full_while_the_site_is_kept_publishes_nothing(nights: Nights) -> None:
+    nights.publish("1", "satisfied")
+    nights.plan("2")
+    nights.leg(ONE, "satisfied")
+    (nights.archive / "site.draft").write_text("not a folder")
+    with pytest.raises(KitError, match=r"night 2: .*Nothing is published"):
+        nights.merge()
+    assert nights.published == ["1"]
+
+
 def test_an_archive_that_is_no_matrix_is_refused_by_its_name(nights: Nights) -> None:
     nights.publish("1", "satisfied")
     nights.archive_matrix("1").write_text("{}")
