@@ -5,13 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from conformance.judging.news import BROKEN, JudgedCell, Novelty, baseline_label, column_news, novelty_of
+from conformance.judging.news import BROKEN, WELL, JudgedCell, Novelty, baseline_label, column_news, novelty_of
 from conformance.judging.verdicts import Verdict
 from reports.errors import ReportError
 from reports.insights import ChangeKind, VerdictChange
 from reports.matrix_file import ComparedCell, ComparedMatrix, column_named
-
-MENDED: tuple[Verdict, ...] = ("satisfied", "recorded")
 
 NONE: Literal[""] = ""
 
@@ -33,7 +31,7 @@ def _compare_cells(before: Mapping[str, JudgedCell], after: Mapping[str, JudgedC
 
 def is_mended(change: VerdictChange) -> bool:
     """True if the row was broken and no longer is."""
-    return change.before in BROKEN and change.after in MENDED
+    return change.before in BROKEN and change.after in WELL
 
 
 def _verdict_change(row: str, before: JudgedCell | None, after: JudgedCell | None) -> VerdictChange:
@@ -77,7 +75,7 @@ class ChangedRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def turn(self) -> Turn:
         if self.change.worse:
-            return "worse" if self.change.before in (*MENDED, *BROKEN) else "new"
+            return "worse" if self.change.before in (*WELL, *BROKEN) else "new"
         if self.novelties and self.change.before not in BROKEN:
             return "first_judged" if "first judged" in self.novelties else "known"
         return "better" if is_mended(self.change) else "other"

@@ -52,7 +52,9 @@ _legs = click.option(
 _archive = click.option(
     "--archive", type=PATH, default=Path("nights"), metavar="DIR", show_default=True, help="the published nights"
 )
-
+_out = click.option(
+    "--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True, help="the merged night"
+)
 _published = click.option(
     "--published",
     type=PATH,
@@ -146,7 +148,7 @@ def leg(
 @_plan_file
 @_legs
 @_archive
-@click.option("--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True)
+@_out
 @click.option("--pool-cut-off", "pooled", multiple=True, metavar="LEG", help="also count attempts that were cut off")
 @click.option(
     "--lab", type=PATH, default=Path("night/lab"), metavar="DIR", show_default=True, help="the fault lab's tables"
@@ -198,9 +200,7 @@ def merge(
 @night.command(context_settings=HELP)
 @_plan_file
 @_archive
-@click.option(
-    "--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True, help="the merged night"
-)
+@_out
 @click.option("--open", "issues", type=PATH, metavar="FILE", help="open issues: gh issue list --json number,title,body")
 @click.option("--page", default="", metavar="URL", help="the address of the published site")
 @click.option("--to", type=PATH, default=Path("night/issues.json"), metavar="FILE", show_default=True)

@@ -45,13 +45,12 @@ def run_leg(
     folder: Path, one: Attempt, made: NightPlan, archive: Archive, deviations: Sequence[str], means: Means
 ) -> LegOutcome:
     """Run an attempt of a leg below `folder`, replay what is new in it, and return what it broke."""
-    own = folder / made.night / f"{one.leg}-{one.number}"
+    own = _folder_of(one, folder)
     select = partial(_select_version, one.leg, means)
     run_attempt(own, one, select, [*made.options, *deviations_options(deviations)], means)
 
     def outcome() -> LegOutcome:
-        found = [each for each in find_attempts(folder, made) if each.attempt == one]
-        return _outcome_by_shards(made, found, one.leg, archive, deviations)
+        return _outcome_by_shards(made, _own(one, folder, made), one.leg, archive, deviations)
 
     first = outcome()
     found = [*first.news.new, *first.provisional]
@@ -60,10 +59,17 @@ def run_leg(
 
 def run_canary(folder: Path, one: Attempt, made: NightPlan, canary: Canary, means: Means) -> CanaryOutcome:
     """Run an attempt of a canary below `folder`, and return whether it looks well."""
-    own = folder / made.night / f"{one.leg}-{one.number}"
-    run_attempt(own, one, partial(_select_canary, canary, means), canary.options, means)
-    found = [each for each in find_attempts(folder, made) if each.attempt == one]
-    return judge_canary(canary, found, {})
+    run_attempt(_folder_of(one, folder), one, partial(_select_canary, canary, means), canary.options, means)
+    return judge_canary(canary, _own(one, folder, made), {})
+
+
+def _folder_of(one: Attempt, folder: Path) -> Path:
+    return folder / one.night / f"{one.leg}-{one.number}"
+
+
+def _own(one: Attempt, folder: Path, made: NightPlan) -> list[FoundAttempt]:
+    """Return this attempt as it was recorded, without the leg's others."""
+    return [each for each in find_attempts(folder, made) if each.attempt == one]
 
 
 def judge_canary(canary: Canary, found: Sequence[FoundAttempt], unharmed: Verdicts) -> CanaryOutcome:

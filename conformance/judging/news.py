@@ -19,6 +19,8 @@ MATRIX_SCHEMA = 1
 
 BROKEN: tuple[Verdict, ...] = ("violated", "flaky")
 """The verdicts of a broken row, worst first."""
+WELL: tuple[Verdict, ...] = ("satisfied", "recorded")
+"""The verdicts of a row that was judged, and is not broken."""
 UNJUDGED: tuple[Verdict, ...] = ("inapplicable", "untested")
 """The verdicts of a row that nothing could judge: it did not apply, or the kit had no check for it."""
 NOT_EXECUTED: tuple[Verdict, ...] = (*UNJUDGED, "not-run", "error")

@@ -122,22 +122,20 @@ def copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
+@dataclass
 class _JobRun:
     """One job of an attempt; one with a matrix is run for each of its values."""
 
-    def __init__(
-        self, forge: Forge, run: Run, name: str, job: dict[str, Any], needed: Sequence[str], kept: Mapping[str, Job]
-    ) -> None:
-        self._forge = forge
-        self._run = run
-        self._name = name
-        self._job = job
-        self._needed = needed
-        self._kept = kept
-        self._steps: dict[str, dict[str, Any]] = {}
-        self._matrix: dict[str, str] = {}
-        self._failed = False
-        self._at_the_end: list[Callable[[], None]] = []
+    _forge: Forge
+    _run: Run
+    _name: str
+    _job: dict[str, Any]
+    _needed: Sequence[str]
+    _kept: Mapping[str, Job]
+    _steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _matrix: dict[str, str] = field(default_factory=dict)
+    _failed: bool = False
+    _at_the_end: list[Callable[[], None]] = field(default_factory=list)
 
     def run(self) -> None:
         self._failed = any(result != "success" for one in self._needed for result in self._run.results(one))
@@ -298,9 +296,6 @@ class _JobRun:
             self._restore(given)
             self._at_the_end.append(lambda: self._save(given))
 
-    def _upload_pages(self, given: Mapping[str, str]) -> None:
-        self._upload(given)
-
     def _deploy(self, given: Mapping[str, str]) -> None:
         pages = self._forge.folder / "pages"
         shutil.rmtree(pages)
@@ -320,6 +315,6 @@ _ACTIONS: dict[str, Callable[[_JobRun, Mapping[str, str]], None]] = {
     "actions/cache": _JobRun._cache,
     "actions/cache/restore": _JobRun._restore,
     "actions/cache/save": _JobRun._save,
-    "actions/upload-pages-artifact": _JobRun._upload_pages,
+    "actions/upload-pages-artifact": _JobRun._upload,
     "actions/deploy-pages": _JobRun._deploy,
 }

@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.campaign.night.attempts import FoundAttempt, why_dead
 from conformance.campaign.night.plan import Canary, place_of
-from conformance.judging.news import BROKEN, NOT_EXECUTED, UNJUDGED
+from conformance.judging.news import BROKEN, NOT_EXECUTED, UNJUDGED, WELL
 from conformance.judging.verdicts import Verdict
 from history.exit_codes import EXIT_TROUBLE
 
@@ -75,7 +75,7 @@ def canary_outcome(
 
 
 def _empty_outcome(canary: Canary, now: Verdicts) -> CanaryOutcome:
-    well = [row for row, seen in now.items() if seen in ("satisfied", "recorded")]
+    well = [row for row, seen in now.items() if seen in WELL]
     is_asked = any(seen not in ("not-run", *UNJUDGED) for seen in now.values())
     return CanaryOutcome(
         name=canary.name,

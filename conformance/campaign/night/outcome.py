@@ -10,7 +10,7 @@ from conformance.campaign.night.attempts import FoundAttempt, why_dead
 from conformance.campaign.night.canaries import CanaryOutcome
 from conformance.campaign.night.confirming import Confirmations, is_missed
 from conformance.campaign.night.plan import NightPlan
-from conformance.judging.news import BROKEN, BrokenCase, Cells, ColumnNews, JudgedCell, column_news, executed_rows
+from conformance.judging.news import BROKEN, WELL, BrokenCase, Cells, ColumnNews, column_news, executed_rows
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED, exit_code_of
 
 OLD = 7
@@ -71,28 +71,24 @@ def leg_outcome(
     trouble = [reason for one in counting for reason in (one.end.trouble if one.end else [why_dead(one)])]
     news = column_news(now, before.cells, measure=before.fullest) if counting else ColumnNews()
     confirmed = {case: replays for one in counting for case, replays in one.confirmed.items()}
+    well = {row for row, cell in now.items() if cell.verdict in WELL}
     provisional = [case for case in news.new if case.requirement in young]
-    unseen = [case for case in news.new if is_missed(confirmed.get(case)) and case not in before.doubted]
-    unseen = [case for case in unseen if case not in provisional]
+    judged = [case for case in news.new if case not in provisional]
+    unseen = [case for case in judged if is_missed(confirmed.get(case)) and case not in before.doubted]
     return LegOutcome(
         leg=leg,
         attempts=[one.attempt.number for one in counting],
         baseline=before.night,
-        news=msgspec.structs.replace(news, new=[case for case in news.new if case not in (*unseen, *provisional)]),
+        news=msgspec.structs.replace(news, new=[case for case in judged if case not in unseen]),
         provisional=provisional,
         to_remove=[row for row in stale if row in before.stale],
         executed=executed_rows(now),
         not_seen_again=unseen,
         confirmed=confirmed,
-        mended=[row for row, cell in before.cells.items() if cell.verdict in BROKEN and is_well(now.get(row))],
+        mended=[row for row, cell in before.cells.items() if cell.verdict in BROKEN and row in well],
         seconds=sum(one.end.seconds for one in counting if one.end),
         trouble=trouble if counting else dead,
     )
-
-
-def is_well(cell: JudgedCell | None) -> bool:
-    """True if a row was judged, and is not broken."""
-    return cell is not None and cell.verdict in ("satisfied", "recorded")
 
 
 def night_code(outcomes: Iterable[LegOutcome | CanaryOutcome]) -> int:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from conformance.campaign.night.archive import PublishedNight
-from conformance.judging.news import BROKEN
+from conformance.judging.news import BROKEN, WELL
 from conformance.judging.verdicts import Verdict
 
 LABEL = "nightly"
@@ -81,7 +81,7 @@ def _changes(red: RedRow, one: OpenIssue, night: PublishedNight, verdicts: Verdi
     since = match[1] if (match := _SINCE.match(one.body)) else night.night
     if verdict in BROKEN:
         return [_change(one, "update", _status(since, f"last in night {night.night}"))]
-    if verdict in ("satisfied", "recorded"):
+    if verdict in WELL:
         return [_change(one, "close", _status(since, f"no longer in night {night.night}"), state="closed")]
     return []
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.judging.news import BROKEN, JudgedCase, KnownDeviation
+from conformance.judging.news import BROKEN, WELL, JudgedCase, KnownDeviation
 from conformance.judging.verdicts import VERDICTS, Verdict
-from reports.differences import MENDED, between_columns, compare_verdicts, is_mended
+from reports.differences import between_columns, compare_verdicts, is_mended
 from reports.matrix_file import ComparedCell, ComparedMatrix
 
 ROWS = [f"KIP320-FETCH-{number:02}" for number in range(12)]
@@ -46,7 +46,7 @@ def test_back_again_nothing_that_got_worse_gets_worse(old: Column, new: Column) 
         assert not (change.worse and back[change.requirement].worse)
         assert not (change.worse and is_mended(change))
         assert not (is_mended(change) and change.after in BROKEN)
-        assert is_mended(change) == (change.before in BROKEN and change.after in MENDED)
+        assert is_mended(change) == (change.before in BROKEN and change.after in WELL)
 
 
 @given(COLUMN)
