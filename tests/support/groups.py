@@ -205,6 +205,17 @@ class GroupHistory(LogHistory):
 
     # --- offsets
 
+    def commits_late(
+        self, member: str, epoch: int, partition: int, meanwhile: Callable[[Self], object], error: Error = Error.NONE
+    ) -> Self:
+        """Commit an offset, and receive the answer after what happens meanwhile."""
+        call = self._asked(
+            self.coordinator, "offset_commit", GROUP, [NewOffset(READ, partition, 10)], member, epoch, None
+        )
+        meanwhile(self)
+        result = CommitResult(version=9, topic=READ.name, partition=partition, error=error)
+        return self._answered(call, OffsetCommitAnswer(version=9, partitions=(result,)))
+
     def commits(
         self,
         member: str,

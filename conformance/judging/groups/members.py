@@ -165,13 +165,15 @@ class Member:
         exact = not self._in_doubt and not self._open
         return Standing(event, self._epoch, self._previous, exact, not self._is_blind, {**self._holds})
 
-    def standing_during(self, one: Exchange) -> Standing | None:
-        """Return the member's standing at a request; None if it certainly has none, or if another request of it came between the
-        call and the answer."""
-        before = bisect_left(self.standings, one.asked, key=itemgetter(0))
-        after = bisect_left(self.standings, one.event, key=itemgetter(0))
-        own = isinstance(one, Beat)
-        return self.standings[before - 1][1] if before and after - before == own else None
+    def standing_during(self, request: Exchange) -> Standing | None:
+        """Return the member's standing at a request; None if it certainly has none, or none any more at the answer. It is not
+        exact if another request of the member came between the call and the answer."""
+        before = bisect_left(self.standings, request.asked, key=itemgetter(0))
+        after = bisect_left(self.standings, request.event, key=itemgetter(0))
+        known = [standing for _, standing in self.standings[max(before - 1, 0) : after]] if before else [None]
+        if known[0] is None or None in known:
+            return None
+        return known[0] if after - before == isinstance(request, Beat) else known[0]._replace(exact=False)
 
     def last_granted_before(self, event: int) -> Request:
         """Return the last request that was granted before an event. Raises StopIteration without one."""

@@ -185,6 +185,19 @@ def test_answer_to_a_fetch(tells: Tells, expected: str | None) -> None:
     assert found == (expected and ("fetch", expected))
 
 
+def test_commit_that_another_request_of_the_member_overtakes() -> None:
+    """Its member epoch may have risen; what it kept all the time is its own at either."""
+    history = kept().commits_late("a", 4, 0, lambda h: h.beats("a", 4), STALE)
+    assert excused(each_answer_is_one_that_the_state_allows, history) == [("commit", MEMBER_NOT_KNOWN)]
+    assert last(no_commit_is_refused_for_nothing, history) == ("plain", "spurious-refusal")
+
+
+def test_commit_that_a_leave_overtakes() -> None:
+    history = kept().commits_late("a", 4, 0, lambda h: h.leaves("a"), STALE)
+    assert excused(each_answer_is_one_that_the_state_allows, history) == []
+    assert last(no_commit_is_refused_for_nothing, history) is None
+
+
 def test_lost_answer_leaves_the_epoch_open_for_two_answers() -> None:
     lost = kept().beats("a", 4, lost=True).commits("a", 4, 0, error=STALE)
     assert excused(each_answer_is_one_that_the_state_allows, lost) == [("commit", MEMBER_NOT_KNOWN)]
