@@ -164,8 +164,8 @@ def _claim(member: Member, request: MemberRequest, case: str, errors: frozenset[
 
 
 def _is_impostor(member: Member, request: MemberRequest) -> bool:
-    """True if a heartbeat names another instance id than the member's."""
-    return isinstance(request, Beat) and request.instance_id != member.instance_id
+    """True if a heartbeat names another instance id than the member's; one that names none is the member's own."""
+    return isinstance(request, Beat) and request.instance_id not in ("", member.instance_id)
 
 
 def _expected(standing: Standing, request: MemberRequest) -> Expected | None:

@@ -185,6 +185,14 @@ def test_answer_to_a_fetch(tells: Tells, expected: str | None) -> None:
     assert found == (expected and ("fetch", expected))
 
 
+@pytest.mark.parametrize(("named", "expected"), [(None, "wrong-answer"), ("i", "wrong-answer"), ("j", None)])
+def test_answer_to_a_heartbeat_of_a_static_member(named: str | None, expected: str | None) -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), instance="i").beats("a", 1, error=FENCED, instance=named)
+    found = last(each_answer_is_one_that_the_state_allows, history)
+    assert found == (expected and ("heartbeat", expected))
+    assert (last(honest_members_stay, history) == ("honest", "honest-member-removed")) is bool(expected)
+
+
 def test_commit_that_another_request_of_the_member_overtakes() -> None:
     """Its member epoch may have risen; what it kept all the time is its own at either."""
     history = kept().commits_late("a", 4, 0, lambda h: h.beats("a", 4), STALE)
