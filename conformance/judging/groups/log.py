@@ -43,10 +43,10 @@ class LoggedState(NamedTuple):
     def is_classic(self, member: str) -> bool:
         return self.identities.get(member, Identity()).is_classic
 
-    def others(self, member: str) -> Iterator[tuple[str, LoggedMember]]:
-        """Yield the other owners, without those that are classic members as this one is: their own leader may assign them."""
+    def others(self, member: str, *, is_led: bool) -> Iterator[tuple[str, LoggedMember]]:
+        """Yield the other owners, without classic ones if the leader of classic members may have assigned this one."""
         for id, other in self.members.items():
-            if self.owner(id) != self.owner(member) and not (self.is_classic(id) and self.is_classic(member)):
+            if self.owner(id) != self.owner(member) and not (is_led and self.is_classic(id)):
                 yield id, other
 
 
@@ -87,7 +87,10 @@ def _excuse(story: GroupStory, log: LoggedGroup, case: str) -> Excuse | None:
 
 @story_judge("KIP1251-INV-08", GroupStory, "logs")
 def at_most_one_owner_by_log(story: GroupStory) -> Iterator[Claim]:
-    """No record gives a member a partition that another member's newest record has as assigned, or as to be given up."""
+    """No record gives a member a partition that another member's newest record has as assigned, or as to be given up.
+
+    The first record of a classic member may have what its own leader gave it before the group was upgraded.
+    """
     for log, states in story.derive(logged_states):
         excuse = _excuse(story, log, "log")
         if excuse is not None:
@@ -97,10 +100,12 @@ def at_most_one_owner_by_log(story: GroupStory) -> Iterator[Claim]:
         for before, state in zip([None, *states], states, strict=False):
             for place in _newly_given(before, state):
                 id = state.record.key["member_id"]
-                other = next((one for one, its in state.others(id) if place in its.assigned | its.pending), None)
+                is_led = state.is_classic(id) and (before is None or id not in before.members)
+                others = state.others(id, is_led=is_led)
+                other = next((one for one, its in others if place in its.assigned | its.pending), None)
                 wrong = f"record {state.record.offset} gives {id} partition {place[1]}, which {other} has not given up"
                 former, is_classic = had.get(place, (state.owner(id), False))
-                is_moved = former != state.owner(id) and not (is_classic and state.is_classic(id))
+                is_moved = former != state.owner(id) and not (is_classic and is_led)
                 if other is not None or is_moved:
                     yield Finding(other is None, "log", (log.event,), wrong, "two-owners")
                 had[place] = state.owner(id), state.is_classic(id)

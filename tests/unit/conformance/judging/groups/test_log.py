@@ -32,6 +32,12 @@ from tests.support.judging import excused
 
 LOST = Effects(process="restarts", abrupt=True, disk=("log-dir",), every_partition=True)
 Records = list[GroupRecord]
+TWO_CLASSIC: Records = [
+    identity("a", classic=True),
+    assignment("a", 1, {0: 1}),
+    identity("b", classic=True),
+    assignment("b", 1, {}),
+]
 
 
 def results(judge: Judge, history: GroupHistory) -> list[str]:
@@ -74,6 +80,14 @@ def results(judge: Judge, history: GroupHistory) -> list[str]:
             ],
             [],
             id="classic members, as their leader assigned them",
+        ),
+        pytest.param(
+            [*TWO_CLASSIC, assignment("b", 2, {0: 2})], ["two-owners"], id="a classic member, by the coordinator"
+        ),
+        pytest.param(
+            [*TWO_CLASSIC, assignment("a", 2, {}), assignment("b", 2, {0: 2})],
+            ["held"],
+            id="a classic member that gave it up",
         ),
         pytest.param(
             [identity("a", classic=True), assignment("a", 1, {0: 1}), identity("b"), assignment("b", 2, {0: 2})],
