@@ -172,44 +172,39 @@ def _join(request: JoinGroup, answer: JoinGroupAnswer | LostAnswer, at: Decoding
 
 @decodes(SyncGroup, about=["group"], lost=True)
 def _sync(request: SyncGroup, answer: SyncGroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
-    fact = ClassicRequest(
-        *at.exchange(),
-        kind="sync",
-        member_id=request.member_id,
-        instance_id=request.instance_id or "",
-        generation=request.generation_id,
-        error=answer.error,
-        given=None
-        if isinstance(answer, LostAnswer) or answer.error != NONE
-        else _named_places(assigned_in(answer.assignment), at),
-    )
-    yield ("group", request.group, fact)
+    given = None
+    if not isinstance(answer, LostAnswer) and answer.error == NONE:
+        given = _named_places(assigned_in(answer.assignment), at)
+    yield ("group", request.group, _classic("sync", request, answer.error, at, given))
 
 
 @decodes(Heartbeat, about=["group"], lost=True)
 def _classic_beat(request: Heartbeat, answer: GroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
-    fact = ClassicRequest(
-        *at.exchange(),
-        kind="beat",
-        member_id=request.member_id,
-        instance_id=request.instance_id or "",
-        generation=request.generation_id,
-        error=answer.error,
-    )
-    yield ("group", request.group, fact)
+    yield ("group", request.group, _classic("beat", request, answer.error, at))
 
 
 @decodes(LeaveGroup, about=["group"], lost=True)
 def _leave(request: LeaveGroup, answer: LeaveGroupAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     own = () if isinstance(answer, LostAnswer) else [member.error for member in answer.members]
-    fact = ClassicRequest(
+    yield ("group", request.group, _classic("leave", request, answer.error or next(iter(own), NONE), at))
+
+
+def _classic(
+    kind: ClassicKind,
+    request: SyncGroup | Heartbeat | LeaveGroup,
+    error: int,
+    at: Decoding,
+    given: Places | None = None,
+) -> ClassicRequest:
+    return ClassicRequest(
         *at.exchange(),
-        kind="leave",
+        kind=kind,
         member_id=request.member_id,
         instance_id=request.instance_id or "",
-        error=answer.error or next(iter(own), NONE),
+        generation=-1 if isinstance(request, LeaveGroup) else request.generation_id,
+        error=error,
+        given=given,
     )
-    yield ("group", request.group, fact)
 
 
 # --- settings, and topics
