@@ -9,8 +9,9 @@ from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.core.topologies import LONG_FETCH_TIMEOUT
 from conformance.judging.excuses import STARVED
 from conformance.rigs.quorum.lab import SLOW, WITHIN, Lab
-from fixtures.wire import NodeClient, WireError
+from fixtures.wire import NodeClient, NotSent, WireError
 from history.due import is_starved
+from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.topics import NewTopic
 from protocol.words import say
@@ -37,8 +38,8 @@ def huge_in_sum(client: NodeClient, name: str, number: int) -> object:
 
 
 def huge_growth(client: NodeClient, name: str, number: int) -> object:
-    client.create_topics([new_topic(name)])
-    return client.create_partitions(name, OPERATION_LIMIT + number)
+    """Send a growth of a topic by one partition more than it may have, or by several more."""
+    return client.create_partitions(name, 1 + OPERATION_LIMIT + number)
 
 
 def same_name_twice(client: NodeClient, name: str, number: int) -> object:
@@ -46,7 +47,6 @@ def same_name_twice(client: NodeClient, name: str, number: int) -> object:
 
 
 def existing_name(client: NodeClient, name: str, number: int) -> object:
-    client.create_topics([new_topic(name)])
     return client.create_topics([new_topic(name, 1 + number)])
 
 
@@ -91,6 +91,8 @@ REQUESTS: Mapping[str, tuple[Send, ...]] = {
     "colliding": (same_name_twice, existing_name, colliding_name),
     "refused": (bad_name, bad_counts, bad_assignment, bad_setting, setting_of_nothing, deletion_of_nothing),
 }
+ABOUT_A_TOPIC = (huge_growth, existing_name)
+"""The requests that need a topic of the given name."""
 
 
 @probe(
@@ -108,10 +110,12 @@ def client_moves_no_quorum(lab: Lab, case: str, which: int, number: int, through
     sends = REQUESTS[case]
     send = sends[which % len(sends)]
     client = lab.bench.node(lab.broker if through == "broker" else leader, controller=through == "leader")
-    try:
-        answer = say(send(client, lab.bench.fresh_name("any"), number))
-    except WireError as error:
-        answer = f"none: {error}"
+    name = lab.bench.fresh_name(case)
+    if send in ABOUT_A_TOPIC:
+        [created] = client.create_topics([new_topic(name)]).topics
+        yield premise(created.error is Error.NONE, f"a topic, created before: {say(created)}")
+    answer = answer_text(lambda: send(client, name, number))
+    yield premise(answer is not None, "a request that is sent")
     # A leader that resigns writes no more: a write that is acknowledged shows it, if nothing does before.
     written = lab.await_write("", LONG_FETCH_TIMEOUT + WITHIN)
     yield premise(written, "a write after the request", promised=("KIP595-LIVE-02", "write"))
@@ -120,4 +124,14 @@ def client_moves_no_quorum(lab: Lab, case: str, which: int, number: int, through
         yield excuse(STARVED, case=case)
         return
     what = f"{send.__name__.replace('_', ' ')} ({number}) sent to the {through}"
-    yield held_if(now == led, detail=f"{what}: {say(led)}, then {say(now)}; answer: {answer[:300]}")
+    yield held_if(now == led, detail=f"{what}: {say(led)}, then {say(now)}; answer: {say(answer)[:300]}")
+
+
+def answer_text(ask: Callable[[], object]) -> str | None:
+    """Return the answer to a request in words, also if there is none; None if the request was never sent."""
+    try:
+        return say(ask())
+    except NotSent:
+        return None
+    except WireError as error:
+        return f"none: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from conformance.core.checks import ExcuseClaim, ObservationClaim, PremiseClaim
 from conformance.core.waiting import Settled
 from conformance.kip595.client_requests import OPERATION_LIMIT, REQUESTS, client_moves_no_quorum
-from fixtures.wire import Unanswered
+from fixtures.wire import NotSent, Unanswered
+from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
+from protocol.topics import CreatedTopic, CreateTopicsAnswer
 
 LED = LeaderAndEpoch(101, 4)
 
@@ -18,16 +21,23 @@ LED = LeaderAndEpoch(101, 4)
 class Requests:
     """A client that keeps what it was asked to send; a creation of too many partitions is unanswered if there is no `limit`."""
 
-    def __init__(self, limit: bool) -> None:
+    def __init__(self, limit: bool, sends: bool, creates: bool) -> None:
         self.sent: list[tuple[str, Any]] = []
         self.largest = 0
-        self._limit = limit
+        self._limit, self._sends = limit, sends
+        self._made = Error.NONE if creates else Error.NOT_CONTROLLER
+        self._partitions: dict[str, int] = {}
 
-    def create_topics(self, topics: list[Any]) -> str:
-        return self._take("create_topics", topics, sum(max(0, one.num_partitions) for one in topics))
+    def create_topics(self, topics: list[Any]) -> CreateTopicsAnswer:
+        self._take("create_topics", topics, sum(max(0, one.num_partitions) for one in topics))
+        if self._made is Error.NONE:
+            self._partitions |= {one.name: one.num_partitions for one in topics}
+        return CreateTopicsAnswer(
+            version=7, topics=tuple(CreatedTopic(name=one.name, error=self._made) for one in topics)
+        )
 
     def create_partitions(self, name: str, count: int) -> str:
-        return self._take("create_partitions", name, count)
+        return self._take("create_partitions", name, count - self._partitions[name])
 
     def incremental_alter_configs(self, *asked: Any) -> str:
         return self._take("incremental_alter_configs", asked, 0)
@@ -36,6 +46,8 @@ class Requests:
         return self._take("delete_topics", names, 0)
 
     def _take(self, api: str, asked: Any, size: int) -> str:
+        if not self._sends:
+            raise NotSent("no connection")
         self.sent.append((api, asked))
         self.largest = max(self.largest, size)
         if size > OPERATION_LIMIT and not self._limit:
@@ -48,8 +60,10 @@ class QuorumOfThree:
 
     broker = "broker-1"
 
-    def __init__(self, *, limit: bool = True, late: float = 0.0, serves: bool = True) -> None:
-        self.requests = Requests(limit)
+    def __init__(
+        self, *, limit: bool = True, late: float = 0.0, serves: bool = True, sends: bool = True, creates: bool = True
+    ) -> None:
+        self.requests = Requests(limit, sends, creates)
         self._limit, self._late, self._serves = limit, late, serves
         self.bench = self.wait = self
 
@@ -107,3 +121,21 @@ def test_an_election_on_a_starved_machine_says_nothing() -> None:
 
 def test_without_a_later_write_nothing_is_known() -> None:
     assert result(QuorumOfThree(serves=False), "refused") == "premise lost"
+
+
+def test_a_large_request_is_larger_than_an_operation_may_be() -> None:
+    sizes = set[int]()
+    for which, number in product(range(3), [1, 2, 3, 4, 500]):
+        result(quorum := QuorumOfThree(), "large", which, number)
+        sizes.add(quorum.requests.largest)
+    assert min(sizes) > OPERATION_LIMIT
+
+
+@pytest.mark.parametrize(("case", "which"), [("large", 0), ("refused", 3)])
+def test_a_request_that_is_never_sent_shows_nothing(case: str, which: int) -> None:
+    assert result(QuorumOfThree(sends=False), case, which) == "premise lost"
+
+
+@pytest.mark.parametrize(("case", "which"), [("large", 2), ("colliding", 1)])
+def test_a_request_about_a_topic_needs_one(case: str, which: int) -> None:
+    assert result(QuorumOfThree(creates=False), case, which) == "premise lost"
