@@ -245,8 +245,14 @@ def accepts_a_write(disturbed: DisturbedQuorum, row: str, case: str) -> Claims:
     yield held_if(in_time, *([shown] if shown else []), row=row, case=case, detail=detail)
 
 
-def controllers_catch_up(disturbed: DisturbedQuorum, case: str = "log", within: float = SETTLES_WITHIN) -> Claims:
+def controllers_catch_up(disturbed: DisturbedQuorum) -> Claims:
     """Check LIVE-05: the log of every controller reaches the end that the leader's had."""
+    in_time, detail = await_caught_up(disturbed, SETTLES_WITHIN)
+    yield held_if(in_time, row="KIP595-LIVE-05", case="log", detail=detail)
+
+
+def await_caught_up(disturbed: DisturbedQuorum, within: float) -> tuple[Settled, str]:
+    """Wait until all controllers have what the leader's log had; return the end of the wait, and where their logs ended."""
     reached, ends = -1, dict[int, int]()
 
     def caught_up() -> bool:
@@ -258,10 +264,8 @@ def controllers_catch_up(disturbed: DisturbedQuorum, case: str = "log", within: 
         reached = ends[described.leader_id] if reached < 0 else reached
         return min(ends.values()) >= reached
 
-    what = "all controllers at the leader's log end"
-    in_time = disturbed.bench.wait.becomes_true(caught_up, what, within)
-    detail = f"the leader's log ended at {reached}, the controllers' logs then at {say(ends)}"
-    yield held_if(in_time, row="KIP595-LIVE-05", case=case, detail=detail)
+    in_time = disturbed.bench.wait.becomes_true(caught_up, "all controllers at the leader's log end", within)
+    return in_time, f"the leader's log ended at {reached}, the controllers' logs then at {say(ends)}"
 
 
 def described_by_leader(disturbed: DisturbedQuorum) -> QuorumAnswer | None:

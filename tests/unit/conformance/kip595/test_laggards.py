@@ -69,7 +69,8 @@ class OneLaggard(FakeDisturbed):
         (OneLaggard(), [("snapshot", "held")]),
         (OneLaggard(reaches=END - 1), [("snapshot", "violated")]),
         (OneLaggard(reaches=BEHIND), [("snapshot", "violated")]),
-        (OneLaggard(loads=False), [("snapshot", "held"), ("unmet", "a laggard that loaded a snapshot")]),
+        (OneLaggard(reaches=BEHIND, loads=False), [("snapshot", "violated")]),
+        (OneLaggard(loads=False), [("unmet", "a laggard that loaded a snapshot"), ("snapshot", "held")]),
     ],
 )
 def test_a_laggard_reaches_the_end_that_the_leader_had(voters: OneLaggard, found: list[tuple[str, str]]) -> None:
