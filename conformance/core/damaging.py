@@ -69,7 +69,8 @@ class ChangeResult(msgspec.Struct, frozen=True):
 class Disk:
     """One partition (`topic-0`), or one of several log directories, on one broker's disk.
 
-    Each method says whether the broker may run. Damage raises NothingToDamage if the broker has not written the file.
+    Each method says whether the broker may run. Damage raises NothingToDamage if the broker has not written the file beside
+    the replica.
     """
 
     def __init__(self, tape: Tape, name: str, partition: str, node: Callable[[], ClusterNode]) -> None:
@@ -159,7 +160,7 @@ class Disk:
         def tear_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
-            if not node.exists(place):
+            if not self._is_written(node, place):
                 return ChangeResult(False, False)
             whole = node.read_file(place)
             on_volume(node, truncate_command(place, len(whole) // 2))
@@ -216,7 +217,7 @@ class Disk:
         def lose_now() -> ChangeResult:
             node = self._down()
             place = self._place(node, path)
-            before = node.exists(place)
+            before = self._is_written(node, place)
             on_volume(node, remove_command(place))
             return ChangeResult(before, node.exists(place))
 
@@ -231,6 +232,13 @@ class Disk:
     def _place(self, node: ClusterNode, path: str) -> str:
         """Return the path, below the data directory, of a file in the partition's log directory."""
         return path_in_log_dir(log_dir_of(node, self._partition), path)
+
+    def _is_written(self, node: ClusterNode, place: str) -> bool:
+        """True if the file is there. Raises KitError if the broker has no replica of the partition, which a check damages only
+        where there is one."""
+        if not node.exists(self._place(node, self._partition)):
+            raise KitError(f"{self._name} has no replica of {self._partition}")
+        return node.exists(place)
 
     def _down(self) -> ClusterNode:
         node = self._node()

@@ -23,6 +23,7 @@ from tests.support.disk_files import producer_snapshot
 
 EXAMPLE = Example(example="e-1", check="kip.check", column="4.3.1")
 EPOCH_FILE = f"topic-0/{EPOCHS}"
+LOG = "topic-0/00000000000000000000.log"
 
 
 class FakeNode:
@@ -77,14 +78,14 @@ def phases(tape: LiveTape) -> list[tuple[str, str]]:
     [
         (Disk.remove_epoch_checkpoint, EPOCH_FILE, "remove-epoch-checkpoint"),
         (Disk.remove_watermarks, HIGH_WATERMARKS, "remove-watermark-checkpoint"),
-        (Disk.remove_replica, "topic-0/00000000000000000000.log", "remove-replica"),
+        (Disk.remove_replica, LOG, "remove-replica"),
     ],
 )
 def test_a_removed_file_is_a_fault_that_was_witnessed(tape: LiveTape, lose: Any, file: str, fault: str) -> None:
-    node = FakeNode(file, "topic-1/other")
+    node = FakeNode(file, LOG, "topic-1/other")
     assert lose(disk(tape, node)) == ChangeResult(before=True, after=False)
     assert phases(tape) == [(fault, "inject"), (fault, "witness")]
-    assert list(node.files) == ["topic-1/other"]
+    assert list(node.files) == [*([LOG] if file != LOG else []), "topic-1/other"]
 
 
 def test_its_injection_names_partition_and_effects(tape: LiveTape) -> None:
@@ -112,8 +113,23 @@ def test_damage_that_the_disk_does_not_show_is_not_witnessed(tape: LiveTape) -> 
 
 def test_a_file_that_was_never_written_cannot_be_damaged(tape: LiveTape) -> None:
     with pytest.raises(NothingToDamage, match=f"broker-1 has not written {EPOCH_FILE}"):
-        disk(tape, FakeNode()).remove_epoch_checkpoint()
+        disk(tape, FakeNode(LOG)).remove_epoch_checkpoint()
     assert phases(tape) == [("remove-epoch-checkpoint", "inject"), ("remove-epoch-checkpoint", "heal")]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        Disk.remove_epoch_checkpoint,
+        Disk.remove_watermarks,
+        Disk.remove_replica,
+        lambda disk: disk.tear_snapshot(3),
+    ],
+)
+def test_a_replica_that_is_not_there_is_a_mistake_of_the_kit(tape: LiveTape, damage: Any) -> None:
+    with pytest.raises(KitError, match="broker-1 has no replica of topic-0") as mistake:
+        damage(disk(tape, FakeNode("topic-1/00000000000000000000.log")))
+    assert not isinstance(mistake.value, NothingToDamage)
 
 
 def test_a_file_that_was_put_is_read_back(tape: LiveTape) -> None:
