@@ -40,9 +40,10 @@ def peer_names_the_leader_that_forgot(voter: Expendable, leader: int) -> Claims:
     yield record_only(detail=detail, variant="the log's epoch" if forgot else "another state")
     delivered: list[bool] = []
     seen = voter.watch(answer=lambda asked: delivered.append(names_leader(voter, asked, led)))
-    if not any(delivered):
+    if not any(one.api == "Fetch" for one in seen.sent):
         yield record_only(detail=f"{voter.name} {ASKS_NONE}", variant=ASKS_NONE)
         return
+    yield premise(any(delivered), "an answer that reached the voter in time")
     code = f" with exit code {seen.end.exit_code}" if seen.end is not None else ""
     variant = RUNS_ON if seen.end is None else ENDS
     yield record_only(detail=f"{voter.name}, told that it is {say(led)}, {variant}{code}", variant=variant)

@@ -372,7 +372,7 @@ class Voter:
 
     def answer(self, asked: Received, body: dict[str, Any]) -> bool:
         self.pass_time(self.now + self.lag)
-        if self.flight.get(asked.peer) is not asked:
+        if self.flight.get(asked.peer) is not asked or (self.forgot and "gives-fetches-up" in self.bugs):
             return False
         del self.flight[asked.peer]
         part = (body.get("topics") or body["responses"])[0]["partitions"][0]

@@ -155,3 +155,10 @@ def test_what_a_voter_does_that_is_named_as_the_leader_it_has_forgotten_is_recor
     check = all_checks()["kip595.refused_starts.peer_names_the_leader_that_forgot"]
     for outcome in outcomes(check, *bugs):
         assert [one.variant for one in outcome.observations] == ["the log's epoch", variant]
+
+
+def test_a_voter_that_gave_every_fetch_up_was_told_nothing() -> None:
+    check = all_checks()["kip595.refused_starts.peer_names_the_leader_that_forgot"]
+    for outcome in outcomes(check, "gives-fetches-up"):
+        assert [one.variant for one in outcome.observations] == ["the log's epoch"]
+        assert (outcome.end, outcome.detail) == ("premise lost", "an answer that reached the voter in time")
