@@ -127,7 +127,17 @@ def test_metrics_that_contradict_the_controllers_are_violations(lab: Lab, cases:
     ],
 )
 def test_a_broker_follows_the_successor_and_applies_what_it_committed(lab: Lab, cases: set[str]) -> None:
-    assert violated([broker_finds_the_successor(lab, "controller-102")]) == cases
+    assert violated(broker_finds_the_successor(lab, "controller-102")) == cases
+
+
+class Leaderless(Shown):
+    def describe_quorum(self) -> QuorumAnswer:
+        return QuorumAnswer(version=1, topic=METADATA_TOPIC, partition=0, error=Error.NOT_LEADER_OR_FOLLOWER)
+
+
+def test_a_broker_has_no_successor_to_find_where_there_is_none() -> None:
+    lab = cast(Lab, Leaderless(RIGHT))
+    assert [*broker_finds_the_successor(lab, "controller-101")] == []
 
 
 @pytest.mark.parametrize(
