@@ -139,3 +139,10 @@ def test_a_request_that_is_never_sent_shows_nothing(case: str, which: int) -> No
 @pytest.mark.parametrize(("case", "which"), [("large", 2), ("colliding", 1)])
 def test_a_request_about_a_topic_needs_one(case: str, which: int) -> None:
     assert result(QuorumOfThree(creates=False), case, which) == "premise lost"
+
+
+def test_a_topic_that_may_have_grown_is_deleted() -> None:
+    result(quorum := QuorumOfThree(), "large", 2)
+    assert [(api, asked) for api, asked in quorum.requests.sent if api == "delete_topics"] == [
+        ("delete_topics", ["large-1"])
+    ]
