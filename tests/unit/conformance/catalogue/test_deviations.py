@@ -115,6 +115,45 @@ def test_only_a_commit_that_names_no_member_is_known_to_be_refused() -> None:
         assert not _known("KIP360-INV-16", "3.9.2", "offset-commit-granted", detail=other)
 
 
+DESCRIBED = {
+    "several times": "ConsumerGroupDescribe of group-5, no-such-group-5 for group-5, group-5: group-5 answered several times",
+    "wrong-broker": (
+        "broker-3, asked by ConsumerGroupDescribe v0 about no-such-group-5, "
+        "answered GROUP_ID_NOT_FOUND where NOT_COORDINATOR or UNSUPPORTED_VERSION was due"
+    ),
+    "batch": (
+        "broker-3, asked by ConsumerGroupDescribe v0 about no-such-group-5, answered NOT_COORDINATOR (16), "
+        "and in a batch GROUP_ID_NOT_FOUND (69)"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "case", "words", "others"),
+    [
+        (
+            "GEN-03", "consumer-group-describe", DESCRIBED["several times"],
+            ["broker-1 answered ConsumerGroupDescribe of group-5, no-such-group-5 for group-5: no-such-group-5 not answered"],
+        ),
+        (
+            "GEN-04", "consumer-group-describe", DESCRIBED["batch"],
+            [DESCRIBED["batch"].replace("batch GROUP_ID_NOT_FOUND (69)", "batch UNKNOWN_SERVER_ERROR (-1)")],
+        ),
+        (
+            "GEN-05", "wrong-broker", DESCRIBED["wrong-broker"],
+            [DESCRIBED["wrong-broker"].replace("answered GROUP_ID_NOT_FOUND", "answered NONE")],
+        ),
+    ],
+)  # fmt: skip
+def test_previews_are_known_to_describe_a_group_several_times(
+    row: str, case: str, words: str, others: list[str]
+) -> None:
+    assert len(_known(row, "3.9.2", case, detail=words)) == 1
+    assert [other for other in others if _known(row, "3.9.2", case, detail=other)] == []
+    assert not _known(row, "4.0.2", case, detail=words)
+    assert not _known("GEN-05", "3.9.2", "unknown", detail=words)
+
+
 # --- what a schedule has
 
 TOGETHER = Deviation(
