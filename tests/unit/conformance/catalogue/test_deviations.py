@@ -154,6 +154,27 @@ def test_previews_are_known_to_describe_a_group_several_times(
     assert not _known("GEN-05", "3.9.2", "unknown", detail=words)
 
 
+CREATED = "broker-1 answered UNKNOWN_SERVER_ERROR to CreateTopics topics (name {}, num partitions 10001)"
+GROWN = "broker-1 answered UNKNOWN_SERVER_ERROR to CreatePartitions topic {}, count 10002"
+MOVED = "Huge topic (1) sent to the broker: leader 3 at epoch 1, then leader 1 at epoch 2; answer: topics ({} (-1), name large-1)"
+
+
+@pytest.mark.parametrize(
+    ("row", "case", "words", "other", "versions"),
+    [
+        ("GEN-18", "large", MOVED.format("UNKNOWN_SERVER_ERROR"), MOVED.format("NONE"), ["3.3.2", "3.4.1"]),
+        ("GEN-12", "create-topics", CREATED.format("large-1"), CREATED.format("small-1"), ["3.3.2", "3.4.1"]),
+        ("GEN-12", "create-partitions", GROWN.format("large-1"), GROWN.format("small-1"), ["3.3.2", "3.4.1", "3.5.2", "4.3.1"]),
+    ],
+)  # fmt: skip
+def test_only_too_large_requests_are_known_to_be_answered_with_an_internal_error(
+    row: str, case: str, words: str, other: str, versions: list[str]
+) -> None:
+    asked = ["3.3.2", "3.4.1", "3.5.2", "4.3.1", "4.4.0"]
+    assert [version for version in asked if _known(row, version, case, detail=words)] == versions
+    assert [version for version in asked if _known(row, version, case, detail=other)] == []
+
+
 # --- what a schedule has
 
 TOGETHER = Deviation(
