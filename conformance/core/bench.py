@@ -74,8 +74,9 @@ A = TypeVar("A", bound=Answer)
 MIN_CONTROLLERS = 3
 """The minimum number of controllers for reading the quorum: fewer cannot lose one and go on."""
 
-ClientKey = tuple[str, bool, str]
-"""A client's key: the name of its node, True for the controller listener, and its purpose (empty if the client is lent)."""
+ClientKey = tuple[str, bool, str, str]
+"""A client's key: the name of its node, True for the controller listener, its purpose, and its user if that is not the kit's own.
+The last two are empty for a client that is lent."""
 
 
 class Bench:
@@ -141,7 +142,7 @@ class Bench:
         """
         name = self.name_of(name) if isinstance(name, int) else name
         controller = controller or not self.members[name].is_broker
-        key = (name, controller, purpose or user)
+        key = (name, controller, purpose, user)
         held = self._own if purpose or user else self._lent
         if key not in held:
             held[key] = self._client(name, controller)

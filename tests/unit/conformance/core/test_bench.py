@@ -109,3 +109,12 @@ def test_a_stored_tape_is_not_asked() -> None:
     bench = Bench(StoredTape(History(example=EXAMPLE, events=[])), COLUMN, MEMBERS, None)
     bench.ask_controllers()
     bench.read_quorum()
+
+
+def test_each_user_has_a_client_for_each_purpose() -> None:
+    bench = Bench(StoredTape(History(example=EXAMPLE, events=[])), COLUMN, MEMBERS, None)
+    keys = [(user, purpose) for user in ("", "reader", "node") for purpose in ("", "reader")]
+    clients = {(user, purpose): bench.node("broker-1", purpose=purpose, user=user) for user, purpose in keys}
+    assert {key: one.user for key, one in clients.items()} == {key: key[0] for key in clients}
+    assert len({*map(id, clients.values())}) == len(clients)
+    assert bench.node("broker-1", purpose="reader", user="node") is clients["node", "reader"]
