@@ -298,11 +298,12 @@ class Member:
 
     @cached_property
     def timeouts(self) -> tuple[float, float]:
-        """The shortest session and rebalance timeouts that the member may have had, in seconds."""
+        """The shortest session and rebalance timeouts that the member may have had, in seconds. The first JoinGroup requests name
+        one for both."""
         sessions = [one.session_timeout_ms for one in self.requests if isinstance(one, ClassicRequest)]
         rebalances = [one.rebalance_timeout_ms for one in self.requests]
         silent = min([ms / 1000 for ms in sessions if ms > 0], default=self.story.session_seconds)
-        return silent, min([ms / 1000 for ms in rebalances if ms > 0], default=0)
+        return silent, min([ms / 1000 for ms in rebalances if ms > 0], default=silent)
 
     def _has_to_act_since(self, event: int) -> int:
         """Return the first request since the member last acknowledged all by which it may have to give up partitions; -1 if

@@ -152,6 +152,11 @@ def test_next_owner_once_the_rebalance_timeout_is_over() -> None:
     assert excused(at_most_one_owner, asked) == [("dynamic", MAY_BE_REMOVED)]
 
 
+def test_next_owner_while_the_former_one_has_no_rebalance_timeout_of_its_own() -> None:
+    history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=-1).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
+    assert results(history.beats("a", 1, given=(0,)).beats("b", 2, given=(1,))) == TWO_OWNERS
+
+
 def test_member_that_has_nothing_to_give_up_has_no_rebalance_timeout() -> None:
     history = GroupHistory().joins("a", 1, (0, 1), rebalance_ms=2_000).beats("a", 1, owned=(0, 1)).joins("b", 2, ())
     assert results(history.later(3).beats("a", 1).beats("b", 2, given=(1,))) == TWO_OWNERS
