@@ -14,6 +14,7 @@ from conformance.judging.groups.members import Hold, Member, Standing, members_o
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from protocol.codes import Error
+from protocol.groups import JOIN
 from protocol.since import since
 from protocol.words import say_error
 
@@ -226,10 +227,14 @@ def _say(member: Member, request: MemberRequest) -> str:
 
 @story_judge("KIP1251-INV-13", GroupStory, "beats")
 def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
-    """A member that heartbeats at its epoch in time is neither removed nor fenced, and no member is removed before a timeout."""
+    """A member that joins, or heartbeats at its epoch in time, is neither refused, removed nor fenced, and no member is removed
+    before a timeout."""
     members = story.derive(members_of)
     for beat in story.beats:
         member = members.get(beat.member_id)
+        if member is not None and _is_refused_join(member, beat):
+            wrong = f"{_say(member, beat)}, though it joins"
+            yield Finding(False, "honest", (beat.asked, beat.event), wrong, "honest-member-removed")
         standing = member.standing_during(beat) if member is not None and beat.error in FENCED | GRANTED else None
         if member is None or standing is None or _is_impostor(member, beat):
             continue
@@ -239,6 +244,12 @@ def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
             yield _stays(member, beat, standing, "honest", "honest-member-removed", held=beat.error == NONE)
         if beat.error in REMOVED and beat.epoch > 0:
             yield _stays(member, beat, standing, "time-out", "removed-too-early", held=is_over)
+
+
+def _is_refused_join(member: Member, beat: Beat) -> bool:
+    """True if a join is refused as if the member had to be known. Releases differ in whether one that is known may join again."""
+    is_first = member.requests[0] is beat
+    return beat.epoch == JOIN and beat.error in (FENCED if is_first else {Error.UNKNOWN_MEMBER_ID})
 
 
 def _stays(member: Member, beat: Beat, standing: Standing, case: str, label: str, *, held: bool) -> Claim:

@@ -250,6 +250,21 @@ def test_fetch_that_is_not_stable_after_a_fault() -> None:
         pytest.param(lambda: kept().beats("a", 4, error=FENCED), ("honest", "honest-member-removed"), id="is fenced"),
         pytest.param(lambda: kept().beats("a", 9, error=FENCED), None, id="is fenced at a greater epoch"),
         pytest.param(
+            lambda: kept().joins("c", error=UNKNOWN), ("honest", "honest-member-removed"), id="is not known as it joins"
+        ),
+        pytest.param(
+            lambda: kept().joins("c", error=FENCED), ("honest", "honest-member-removed"), id="is fenced as it joins"
+        ),
+        pytest.param(
+            lambda: kept().joins("a", error=UNKNOWN),
+            ("honest", "honest-member-removed"),
+            id="is not known as it joins again",
+        ),
+        pytest.param(lambda: kept().joins("a", error=FENCED), None, id="is fenced as it joins again"),
+        pytest.param(
+            lambda: kept().joins("c", error=Error.UNRELEASED_INSTANCE_ID), None, id="joins in another's place"
+        ),
+        pytest.param(
             lambda: kept().beats("a", 9, error=UNKNOWN),
             ("time-out", "removed-too-early"),
             id="is removed at a greater epoch",
