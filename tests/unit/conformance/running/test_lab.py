@@ -222,9 +222,7 @@ def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: P
     assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
 
 
-@pytest.mark.parametrize(
-    ("due", "within", "boots"), [("coordinator", 60.0, 2), ("coordinator", 1.0, 1), ("step", 60.0, 1)]
-)
+@pytest.mark.parametrize(("due", "within", "boots"), [("quorum", 60.0, 2), ("quorum", 1.0, 1), ("step", 60.0, 1)])
 def test_a_state_of_the_whole_cluster_that_never_comes_costs_the_cluster(
     play: Play, due: Due, within: float, boots: int
 ) -> None:
@@ -598,6 +596,5 @@ def test_a_run_that_ended_early_says_so_in_a_shard_of_each_column(tmp_path: Path
         lab.close("interrupted")
     shards = list(read_shards(tmp_path / "shards"))
     assert sorted(shard.header.column.label for shard in shards if shard.header is not None) == ["one", "other"]
-    assert [shard.lines[-1].ended_early for shard in shards if isinstance(shard.lines[-1], Footer)] == [
-        "interrupted"
-    ] * 2
+    early = [shard.lines[-1].ended_early for shard in shards if isinstance(shard.lines[-1], Footer)]
+    assert early == ["interrupted"] * 2
