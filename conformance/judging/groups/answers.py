@@ -122,8 +122,8 @@ def _why_refused(commit: Commit, standing: Standing) -> Evidence | None:
     return next((one for one in found if one is not None), None)
 
 
-def _shown_by(standing: Standing, one: Exchange) -> tuple[int, ...]:
-    return (standing.event, one.event)
+def _shown_by(standing: Standing, request: Exchange) -> tuple[int, ...]:
+    return (standing.event, request.event)
 
 
 # --- answers by the member's state

@@ -68,10 +68,10 @@ def _changes(story: GroupStory) -> Iterator[int]:
     yield from (phase.event for phase in story.timeline.faults)
 
 
-def _is_due(story: GroupStory, since: int, one: GroupDescription) -> bool:
+def _is_due(story: GroupStory, since: int, description: GroupDescription) -> bool:
     """True if the group had all the time that it may take, as far as the kit watched, while all its members kept up."""
-    return story.timeline.watch_time(since, one.asked, SETTLES_WITHIN) >= SETTLES_WITHIN and all(
-        _keeps_up(story, member.member_id, since, one.asked) for member in one.said.members
+    return story.timeline.watch_time(since, description.asked, SETTLES_WITHIN) >= SETTLES_WITHIN and all(
+        _keeps_up(story, member.member_id, since, description.asked) for member in description.said.members
     )
 
 
@@ -92,14 +92,14 @@ def _alive(story: GroupStory, member: str) -> Iterator[Beat | ClassicRequest]:
     yield from (one for one in story.classic if one.member_id == member and one.kind == "beat")
 
 
-def _why_unstable(one: GroupDescription) -> str:
+def _why_unstable(description: GroupDescription) -> str:
     """Return why a described group is not stable; empty if it is."""
-    state, epoch = one.said.group_state.lower(), one.said.group_epoch
+    state, epoch = description.said.group_state.lower(), description.said.group_epoch
     assigned = frozenset[tuple[str, int]]().union(
-        *(places(member.assignment.topic_partitions) for member in one.said.members)
+        *(places(member.assignment.topic_partitions) for member in description.said.members)
     )
-    if state != "stable" or {member.member_epoch for member in one.said.members} != {epoch}:
-        shown = ", ".join(str(member) for member in one.said.members)
-        return f"{state} at group epoch {epoch}, assignment epoch {one.said.assignment_epoch}, with {shown}"
-    missing = sorted(partition for _, partition in one.wanted - assigned)
+    if state != "stable" or {member.member_epoch for member in description.said.members} != {epoch}:
+        shown = ", ".join(str(member) for member in description.said.members)
+        return f"{state} at group epoch {epoch}, assignment epoch {description.said.assignment_epoch}, with {shown}"
+    missing = sorted(partition for _, partition in description.wanted - assigned)
     return f"stable, and no member has {len(missing)} partitions of their topics" if missing else ""

@@ -94,8 +94,8 @@ def _after_the_highest(story: GroupStory) -> Iterator[tuple[Epoch, Epoch]]:
         yield from ((highest[one.of], one) for one in epochs_in(answer) if one.of in highest)
 
 
-def _value(one: Epoch) -> int:
-    return one.value
+def _value(epoch: Epoch) -> int:
+    return epoch.value
 
 
 def _has_caught_up(story: GroupStory, before: Exchange, after: Exchange) -> bool:

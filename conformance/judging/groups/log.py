@@ -193,9 +193,11 @@ def answers_were_logged(story: GroupStory) -> Iterator[Claim]:
                 yield Finding(held, "group", (one.event, log.event), wrong, "other-than-logged")
 
 
-def _key_of(one: GroupDescription) -> object:
-    members = [(member.member_id, member.member_epoch, _described_places(member)) for member in one.said.members]
-    return one.said.group_epoch, one.said.assignment_epoch, frozenset(members)
+def _key_of(description: GroupDescription) -> object:
+    members = [
+        (member.member_id, member.member_epoch, _described_places(member)) for member in description.said.members
+    ]
+    return description.said.group_epoch, description.said.assignment_epoch, frozenset(members)
 
 
 def _described_places(member: DescribedMember) -> frozenset[tuple[str, int]]:
@@ -208,15 +210,15 @@ def _deleted_topics(story: GroupStory, log: LoggedGroup, event: int) -> frozense
     return frozenset([id for id, (name, first) in log.topics.items() if may_be_deleted((id, name), event, first)])
 
 
-def _is_described(state: LoggedState, one: GroupDescription, deleted: Collection[str]) -> bool:
+def _is_described(state: LoggedState, description: GroupDescription, deleted: Collection[str]) -> bool:
     """True if the description fits the state. Releases differ in whether they list what is still to be given up.
 
     No partition of a topic that may be deleted counts: a coordinator leaves out those that its metadata lacks.
     """
-    found = {member.member_id: member for member in one.said.members}
+    found = {member.member_id: member for member in description.said.members}
     if (state.epoch, state.target) != (
-        one.said.group_epoch,
-        one.said.assignment_epoch,
+        description.said.group_epoch,
+        description.said.assignment_epoch,
     ) or found.keys() != state.members.keys():
         return False
     return all(
@@ -262,8 +264,8 @@ def refused_commits_are_not_logged(story: GroupStory) -> Iterator[Claim]:
                 )
 
 
-def _offset(one: OffsetCommitResult) -> tuple[str, int, int]:
-    return one.topic, one.partition, one.offset
+def _offset(commit: OffsetCommitResult) -> tuple[str, int, int]:
+    return commit.topic, commit.partition, commit.offset
 
 
 def _stored_offset(record: GroupRecord) -> tuple[str, int, int]:

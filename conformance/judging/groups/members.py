@@ -181,18 +181,18 @@ class Member:
 
     # --- calls
 
-    def _take_call(self, one: Request) -> None:
-        if one.error in REFUSALS:
+    def _take_call(self, request: Request) -> None:
+        if request.error in REFUSALS:
             return
-        if _leaves(one):
-            self.leaves(one.asked)
-        elif isinstance(one, ClassicRequest):
-            if one.kind == "join":
-                self._give_up(one.owned or frozenset(), one.asked)
-        elif one.epoch == JOIN:
-            self._give_up(frozenset(), one.asked)
-        elif one.owned is not None:
-            self._give_up(one.owned, one.asked)
+        if _leaves(request):
+            self.leaves(request.asked)
+        elif isinstance(request, ClassicRequest):
+            if request.kind == "join":
+                self._give_up(request.owned or frozenset(), request.asked)
+        elif request.epoch == JOIN:
+            self._give_up(frozenset(), request.asked)
+        elif request.owned is not None:
+            self._give_up(request.owned, request.asked)
 
     def leaves(self, event: int) -> None:
         self._granted = event
@@ -222,51 +222,51 @@ class Member:
 
     # --- answers
 
-    def _take_answer(self, one: Request) -> None:
-        if one.error == NONE:
-            self.instance_id = self.instance_id or one.instance_id
-            if not _leaves(one):
-                self._granted, self._since = one.event, one.event if self._since < 0 else self._since
-            self._take_granted(one)
-        elif is_open(one):
+    def _take_answer(self, request: Request) -> None:
+        if request.error == NONE:
+            self.instance_id = self.instance_id or request.instance_id
+            if not _leaves(request):
+                self._granted, self._since = request.event, request.event if self._since < 0 else self._since
+            self._take_granted(request)
+        elif is_open(request):
             self._in_doubt, self._is_blind = ANSWERS_TO_SETTLE, True
-        elif one.instance_id in ("", self.instance_id):
-            if one.error in UNKNOWN_MEMBER:
-                self._end_all(End(one.event, "removed"))
-            elif one.error in ABANDONS and _epoch_of(one) == self._epoch:
-                self._end_all(End(one.event, "abandoned"))
+        elif request.instance_id in ("", self.instance_id):
+            if request.error in UNKNOWN_MEMBER:
+                self._end_all(End(request.event, "removed"))
+            elif request.error in ABANDONS and _epoch_of(request) == self._epoch:
+                self._end_all(End(request.event, "abandoned"))
 
-    def _take_granted(self, one: Request) -> None:
-        if isinstance(one, ClassicRequest):
-            if one.kind == "sync" and one.given is not None:
-                self._is_given(one, one.given, one.generation)
+    def _take_granted(self, request: Request) -> None:
+        if isinstance(request, ClassicRequest):
+            if request.kind == "sync" and request.given is not None:
+                self._is_given(request, request.given, request.generation)
             return
-        if one.given_epoch < 0:
+        if request.given_epoch < 0:
             return
         was_in_doubt = self._in_doubt > 0 or bool(self._open)
         self._in_doubt = max(0, self._in_doubt - 1)
         is_known = self._epoch >= 0
-        if one.given_epoch > self._epoch:
-            self._previous, self._epoch = self._epoch, one.given_epoch
-        if one.given is not None:
-            is_new = one.epoch != JOIN or not (is_known or self.ended or self.instance_id)
-            self._is_given(one, one.given, one.given_epoch, exact=is_new and not was_in_doubt)
+        if request.given_epoch > self._epoch:
+            self._previous, self._epoch = self._epoch, request.given_epoch
+        if request.given is not None:
+            is_new = request.epoch != JOIN or not (is_known or self.ended or self.instance_id)
+            self._is_given(request, request.given, request.given_epoch, exact=is_new and not was_in_doubt)
         elif not was_in_doubt:
             for hold in self._holds.values():
-                hold.last_epoch = hold.last_epoch if hold.told >= 0 else one.given_epoch
+                hold.last_epoch = hold.last_epoch if hold.told >= 0 else request.given_epoch
 
-    def _is_given(self, one: Request, given: frozenset[Place], epoch: int, *, exact: bool = False) -> None:
-        if one.asked < self._given_up_at:
+    def _is_given(self, request: Request, given: frozenset[Place], epoch: int, *, exact: bool = False) -> None:
+        if request.asked < self._given_up_at:
             return
         self._is_blind = False
         for place, hold in self._holds.items():
             if place not in given:
-                hold.told = one.event if hold.told < 0 else hold.told
+                hold.told = request.event if hold.told < 0 else hold.told
             else:
                 hold.shown_again = hold.shown_again or hold.told >= 0
                 hold.told, hold.last_epoch = -1, epoch
         for place in given - self._holds.keys():
-            hold = self._holds[place] = Hold(self, place, one, epoch)
+            hold = self._holds[place] = Hold(self, place, request, epoch)
             hold.since_is_exact = exact
 
     # --- how long it stays without a sign of life
@@ -329,25 +329,25 @@ class Member:
         return since
 
 
-def is_open(one: Request) -> bool:
+def is_open(request: Request) -> bool:
     """True if it is not known whether a request took effect."""
-    return one.error != NONE and one.error not in REFUSALS
+    return request.error != NONE and request.error not in REFUSALS
 
 
-def _leaves(one: Request) -> bool:
-    return one.kind == "leave" if isinstance(one, ClassicRequest) else one.epoch in (LEAVE, LEAVE_TO_RETURN)
+def _leaves(request: Request) -> bool:
+    return request.kind == "leave" if isinstance(request, ClassicRequest) else request.epoch in (LEAVE, LEAVE_TO_RETURN)
 
 
-def _joins(one: Request) -> bool:
-    return one.kind == "join" if isinstance(one, ClassicRequest) else one.epoch == JOIN
+def _joins(request: Request) -> bool:
+    return request.kind == "join" if isinstance(request, ClassicRequest) else request.epoch == JOIN
 
 
-def _is_alive(one: Request) -> bool:
-    return one.error in (NONE, Error.REBALANCE_IN_PROGRESS)
+def _is_alive(request: Request) -> bool:
+    return request.error in (NONE, Error.REBALANCE_IN_PROGRESS)
 
 
-def _epoch_of(one: Request) -> int:
-    return one.epoch if isinstance(one, Beat) else one.generation
+def _epoch_of(request: Request) -> int:
+    return request.epoch if isinstance(request, Beat) else request.generation
 
 
 def members_of(story: GroupStory) -> dict[str, Member]:
@@ -364,12 +364,12 @@ def members_of(story: GroupStory) -> dict[str, Member]:
     return members
 
 
-def _ends_its_instance(one: Request) -> bool:
+def _ends_its_instance(request: Request) -> bool:
     """True if a request ends another member with its instance id: a join in that member's place, of either protocol, or a leave
     that names no member."""
-    if isinstance(one, Beat):
-        return one.epoch == JOIN
-    return one.kind == "join" or (one.kind == "leave" and not one.member_id)
+    if isinstance(request, Beat):
+        return request.epoch == JOIN
+    return request.kind == "join" or (request.kind == "leave" and not request.member_id)
 
 
 def _turns(story: GroupStory) -> list[Turn]:

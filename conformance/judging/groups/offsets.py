@@ -94,8 +94,8 @@ def _late_commits(handover: Handover, offsets: Offsets) -> Iterator[tuple[Offset
             yield one, baseline
 
 
-def _is_open(one: OffsetCommitResult) -> bool:
-    return one.accepted != NONE and not is_refused(one)
+def _is_open(commit: OffsetCommitResult) -> bool:
+    return commit.accepted != NONE and not is_refused(commit)
 
 
 def _judge_late(handover: Handover, late: OffsetCommitResult, after: Baseline, offsets: Offsets) -> Iterator[Claim]:

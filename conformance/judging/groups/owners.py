@@ -81,8 +81,8 @@ def handovers(story: GroupStory) -> list[Handover]:
     return found
 
 
-def _are_others(one: Hold, other: Hold) -> bool:
-    return one.member.owner != other.member.owner and not (one.is_classic and other.is_classic)
+def _are_others(hold: Hold, other: Hold) -> bool:
+    return hold.member.owner != other.member.owner and not (hold.is_classic and other.is_classic)
 
 
 @story_judge("KIP1251-INV-08", GroupStory, "beats")
@@ -93,10 +93,10 @@ def at_most_one_owner(story: GroupStory) -> Iterator[Claim]:
         yield _claim(one, "static" if is_static else "dynamic", "two-owners")
 
 
-def _claim(one: Handover, case: str, label: str) -> Claim:
-    if not one.is_late and (excuse := one.excuse) is not None:
+def _claim(handover: Handover, case: str, label: str) -> Claim:
+    if not handover.is_late and (excuse := handover.excuse) is not None:
         return Excuse(excuse, case)
-    return Finding(one.is_late, case, one.by, str(one), label)
+    return Finding(handover.is_late, case, handover.by, str(handover), label)
 
 
 @story_judge("KIP1251-UPG-04", GroupStory, "classic")
@@ -134,18 +134,18 @@ def owners_share_no_epoch(story: GroupStory) -> Iterator[Claim]:
         yield Excuse(excuse, case) if excuse else Finding(held, case, one.by, shown, "shared-epoch")
 
 
-def _why_lower(one: Handover) -> Evidence | None:
-    if not is_never_empty(one.story, one.former.began.event, one.next.began.event):
+def _why_lower(handover: Handover) -> Evidence | None:
+    if not is_never_empty(handover.story, handover.former.began.event, handover.next.began.event):
         return GROUP_MAY_BE_DELETED
-    return one.story.why_forgotten(one.former.began, one.next.began)
+    return handover.story.why_forgotten(handover.former.began, handover.next.began)
 
 
-def _why_moved(one: Handover) -> str:
+def _why_moved(handover: Handover) -> str:
     """Return the case: the group delays assignments, a subscription changed while the former owner had to give the partition up,
     or members came and went."""
-    story, former = one.story, one.former
+    story, former = handover.story, handover.former
     if any(int(found.configs.get(INTERVAL) or 0) > 0 for found in story.altered):
         return "assignment-interval"
     changed = [beat for beat in story.beats if beat.topics is not None and beat.epoch > 0]
-    during = any(0 <= former.told < beat.event and beat.asked < one.next.began.event for beat in changed)
+    during = any(0 <= former.told < beat.event and beat.asked < handover.next.began.event for beat in changed)
     return "subscription" if during else "membership"
