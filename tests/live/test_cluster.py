@@ -55,8 +55,8 @@ def run(engine: docker.DockerClient) -> Iterator[Run]:
 def leftovers(engine: docker.DockerClient, run: Run) -> list[str]:
     """Names of containers, networks and volumes of the run."""
     ours = {"filters": {"label": f"{RUN_LABEL}={run.id}"}}
-    found = [*engine.containers.list(all=True, **ours), *engine.networks.list(**ours), *engine.volumes.list(**ours)]
-    return [thing.name for thing in found]
+    containers = engine.containers.list(all=True, ignore_removed=True, **ours)
+    return [thing.name for thing in (*containers, *engine.networks.list(**ours), *engine.volumes.list(**ours))]
 
 
 @pytest.fixture(scope="class")

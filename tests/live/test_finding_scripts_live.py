@@ -25,7 +25,8 @@ def _begin(name: str, *words: str) -> subprocess.Popen[str]:
 
 def _left(client: docker.DockerClient, script: subprocess.Popen[str]) -> list[str]:
     """Return the names of what a script made, and is still there."""
-    found = [*client.containers.list(all=True), *client.volumes.list(), *client.networks.list()]
+    containers = client.containers.list(all=True, ignore_removed=True)
+    found = [*containers, *client.volumes.list(), *client.networks.list()]
     return [one.name for one in found if one.name.startswith(f"kafka-finding-{script.pid}")]
 
 

@@ -131,15 +131,15 @@ def test_a_partition_whose_worker_was_killed_is_swept_by_the_next_start(
 ) -> None:
     process, run = held
     ours = {"label": f"{RUN_LABEL}={run}"}
-    nodes = client.containers.list(filters=ours)
+    nodes = client.containers.list(ignore_removed=True, filters=ours)
     assert "paused" in {node.status for node in nodes}
     assert len(nodes) > 6, "no helper holds the partition"
     for pid in children(process.pid):
         os.kill(pid, signal.SIGKILL)
     process.wait(timeout=60)
-    assert client.containers.list(filters=ours), "nothing was left, so there was nothing to sweep"
+    assert client.containers.list(ignore_removed=True, filters=ours), "nothing was left, so there was nothing to sweep"
     removed = sweep(client)
     assert len([name for name in removed if name.startswith("container")]) >= len(nodes)
-    assert client.containers.list(all=True, filters=ours) == []
+    assert client.containers.list(all=True, ignore_removed=True, filters=ours) == []
     assert client.networks.list(filters=ours) == []
     assert client.volumes.list(filters=ours) == []

@@ -32,5 +32,6 @@ def test_the_engine_is_left_as_it_was(client: docker.DockerClient, state: Path) 
         assert layers.find_image(client, tag) is None
         assert client.containers.get(kept.id).status == "created"
         assert len(alive.end(client)) == 1
-    assert client.containers.list(all=True, filters={"label": f"{HOST_LABEL}={host_id()}"}) == []
+    ours = {"label": f"{HOST_LABEL}={host_id()}"}
+    assert client.containers.list(all=True, ignore_removed=True, filters=ours) == []
     assert list((state / "runs").iterdir()) == []
