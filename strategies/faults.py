@@ -110,12 +110,7 @@ def faults(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Fault]:
 
 def plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Plan]:
     """Draw any plan: a fault once, repeated, overlapping another, or in rotation with others."""
-    return st.one_of(single_plans(kinds), repeats(kinds), rotations(kinds), overlaps(kinds))
-
-
-def single_plans(kinds: Sequence[type[Fault]] = FAULTS) -> SearchStrategy[Single]:
-    """Draw plans of one fault, injected and healed once."""
-    return st.builds(Single, fault=faults(kinds))
+    return st.one_of(st.builds(Single, fault=faults(kinds)), repeats(kinds), rotations(kinds), overlaps(kinds))
 
 
 def repeats(kinds: Sequence[type[Fault]] = FAULTS, most: int = 4) -> SearchStrategy[Repeat]:

@@ -65,24 +65,6 @@ def produces_to_all() -> SearchStrategy[do.ProduceToAll]:
     return builds(do.ProduceToAll, records=integers(1, 3), acks=sampled_from([-1, 1]), to=_WRITTEN_TO)
 
 
-def acknowledged_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Draw Produce with acks=all to the leader: acknowledged records have to survive the leader."""
-    return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(-1))
-
-
-def stale_produces(on: str) -> SearchStrategy[do.Produce]:
-    """Draw Produce with acks=1 to the former leader, which appends alone if unaware of its successor."""
-    return builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader"))
-
-
-def idempotent_produces(on: str) -> SearchStrategy[do.ProduceIdempotently]:
-    return builds(do.ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_WRITTEN_TO)
-
-
-def produces_in_flight(on: str) -> SearchStrategy[do.ProduceInFlight]:
-    return builds(do.ProduceInFlight, on=just(on), records=integers(1, 3), to=_WRITTEN_TO)
-
-
 def transactions(on: str) -> SearchStrategy[do.Transact]:
     """Draw transactions of one batch, on another partition instead of the compacted one."""
     return builds(
@@ -108,31 +90,9 @@ def fetches(on: str) -> SearchStrategy[do.FetchAt]:
     )
 
 
-def fetches_in_flight(on: str) -> SearchStrategy[do.FetchInFlight]:
-    return builds(do.FetchInFlight, on=just(on), role=_ROLE)
-
-
-def session_fetches(on: str) -> SearchStrategy[do.FetchInSession]:
-    """Draw Fetch in the node's session, at an older leader epoch or the next one."""
-    return builds(do.FetchInSession, on=just(on), role=_ROLE, current_back=_BACK)
-
-
-def revisits(on: str) -> SearchStrategy[do.RevisitPosition]:
-    return builds(do.RevisitPosition, on=just(on), role=_ROLE, back=integers(0, 9))
-
-
 def epoch_requests(on: str) -> SearchStrategy[do.OffsetForLeaderEpoch]:
     """Draw OffsetForLeaderEpoch for the current leader epoch or an earlier one, possibly at another current epoch."""
     return builds(do.OffsetForLeaderEpoch, on=just(on), role=_ROLE, epochs_back=integers(0, 3), current_back=_BACK)
-
-
-def offset_requests(on: str) -> SearchStrategy[do.ListOffsets]:
-    return builds(do.ListOffsets, on=just(on), role=_ROLE, current_back=_BACK)
-
-
-def consumptions() -> SearchStrategy[do.Consume]:
-    """Draw polls of kafka-python's consumers, in each rack and without one."""
-    return builds(do.Consume, rack=sampled_from([None, 1, 2, 3]))
 
 
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
@@ -223,11 +183,6 @@ SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.messag
 
 def _config_of_settings(*values: str | None) -> dict[str, str]:
     return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
-
-
-def topic_deletions(on: str) -> SearchStrategy[steps.DeleteTopic]:
-    """Draw deletions of the fleeting topic."""
-    return just(steps.DeleteTopic(on="fleeting"))
 
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:
@@ -322,10 +277,6 @@ def transient_faults(on: str) -> SearchStrategy[steps.DisturbBriefly]:
 # --- the offer
 
 
-def _look_steps(on: str) -> SearchStrategy[steps.Step]:
-    return sampled_from([steps.ReadEverything(), do.ProbeLeaders()])
-
-
 def _first_steps() -> SearchStrategy[list[steps.Step]]:
     """Draw the first steps: the drawn topic, perhaps the fleeting topic, records on every partition, and perhaps
     consumers."""
@@ -341,24 +292,26 @@ def _first_steps() -> SearchStrategy[list[steps.Step]]:
 
 WORK: dict[str, About] = {
     "produce": produces,
-    "produce-idempotently": idempotent_produces,
-    "produce-in-flight": produces_in_flight,
-    "fetch-in-flight": fetches_in_flight,
+    "produce-idempotently": lambda on: builds(
+        do.ProduceIdempotently, on=just(on), producer=integers(1, 2), records=integers(1, 3), to=_WRITTEN_TO
+    ),
+    "produce-in-flight": lambda on: builds(do.ProduceInFlight, on=just(on), records=integers(1, 3), to=_WRITTEN_TO),
+    "fetch-in-flight": lambda on: builds(do.FetchInFlight, on=just(on), role=_ROLE),
     "collect": always(do.Collect()),
     "transact": transactions,
     "produce-to-all": lambda on: produces_to_all(),
     "read": reads,
     "fetch-at": fetches,
-    "revisit-position": revisits,
+    "revisit-position": lambda on: builds(do.RevisitPosition, on=just(on), role=_ROLE, back=integers(0, 9)),
     "offset-for-leader-epoch": epoch_requests,
-    "list-offsets": offset_requests,
+    "list-offsets": lambda on: builds(do.ListOffsets, on=just(on), role=_ROLE, current_back=_BACK),
     "delete-records": deletions,
-    "consume": lambda on: consumptions(),
+    "consume": lambda on: builds(do.Consume, rack=sampled_from([None, 1, 2, 3])),
     "join": always(do.Join()),
     "poll-group": always(do.PollGroup()),
     "leave": always(do.Leave()),
     "offset-fetch": always(do.OffsetFetch()),
-    "fetch-in-session": session_fetches,
+    "fetch-in-session": lambda on: builds(do.FetchInSession, on=just(on), role=_ROLE, current_back=_BACK),
     "echo": lambda on: steps.echoes(),
     "sweep": lambda on: steps.sweeps(),
     "brief": transient_faults,
@@ -371,7 +324,7 @@ ADMINISTRATION: dict[str, About] = {
     "alter-config": alterations,
     "alter-cluster-default": default_alterations,
     "create-topic": creations,
-    "delete-topic": topic_deletions,
+    "delete-topic": lambda on: just(steps.DeleteTopic(on="fleeting")),
     "recreate-topic": recreations,
     "add-partitions": more_partitions,
 }
@@ -386,9 +339,11 @@ OFFER = Offer(
     cutting=("isolate", "cut-off-from-controllers"),
     work=WORK,
     writes=("produce", "produce-idempotently", "produce-in-flight", "transact", "produce-to-all", "delete-records"),
-    acknowledged=acknowledged_produces,
-    stale=stale_produces,
+    # Acknowledged records have to survive the leader.
+    acknowledged=lambda on: builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(-1)),
+    # A former leader that is unaware of its successor appends alone.
+    stale=lambda on: builds(do.Produce, on=just(on), records=integers(1, 2), acks=just(1), to=just("former-leader")),
     administration=ADMINISTRATION,
-    looks=_look_steps,
+    looks=lambda on: sampled_from([steps.ReadEverything(), do.ProbeLeaders()]),
 )
 """All parts of the log machine's episodes."""

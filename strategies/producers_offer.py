@@ -62,60 +62,8 @@ def writes(on: str) -> SearchStrategy[do.Write]:
     return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 3), to=_ROLE)
 
 
-def acknowledged_writes(on: str) -> SearchStrategy[do.Write]:
-    """Draw writes to the leader that all in-sync replicas acknowledge."""
-    return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2))
-
-
-def stale_writes(on: str) -> SearchStrategy[do.Write]:
-    """Draw writes to the former leader, which may be unaware of its successor."""
-    return builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader"))
-
-
-def transactional_writes(on: str) -> SearchStrategy[do.Write]:
-    """Draw writes of transactional producers to the leader."""
-    return builds(do.Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3))
-
-
-def writes_in_flight(on: str) -> SearchStrategy[do.WriteInFlight]:
-    return builds(do.WriteInFlight, on=just(on), producer=_ANY, batches=integers(1, 5))
-
-
-def writes_to_several(on: str) -> SearchStrategy[do.WriteToSeveral]:
-    return builds(do.WriteToSeveral, on=just(on), producer=_ANY, records=integers(1, 2))
-
-
-def skipped_sequences(on: str) -> SearchStrategy[do.SkipSequence]:
-    """Draw batches of any producer with a sequence up to 3 too high, to be refused."""
-    return builds(do.SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3))
-
-
-def repeated_batches(on: str) -> SearchStrategy[do.RepeatBatch]:
-    """Draw acknowledged batches to be sent again; brokers know a producer's last five."""
-    return builds(do.RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6))
-
-
-def new_instances(on: str) -> SearchStrategy[do.InitProducerId]:
-    """Draw InitProducerId of new instances, some with a transaction timeout shorter than most faults."""
-    return builds(do.InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS]))
-
-
-def own_raises(on: str) -> SearchStrategy[do.RaiseEpoch]:
-    """Draw epoch bumps to around the last epoch for idempotent producers, which need no request for them."""
-    return builds(do.RaiseEpoch, producer=sampled_from(do.PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1))
-
-
-def outlasted_timeouts(on: str) -> SearchStrategy[do.OutlastTimeout]:
-    return builds(do.OutlastTimeout, producer=_TRANSACTIONAL)
-
-
 def ends(on: str) -> SearchStrategy[do.EndTransaction]:
     return builds(do.EndTransaction, producer=_TRANSACTIONAL, commit=booleans())
-
-
-def ends_without_transaction(on: str) -> SearchStrategy[do.EndNothing]:
-    """Draw EndTxn without an open transaction."""
-    return builds(do.EndNothing, producer=_TRANSACTIONAL, commit=booleans())
 
 
 def offset_commits(on: str) -> SearchStrategy[do.CommitOffset]:
@@ -123,16 +71,6 @@ def offset_commits(on: str) -> SearchStrategy[do.CommitOffset]:
     unadded = builds(do.CommitOffset, producer=sampled_from(["legacy-1", "legacy-1", "legacy-2"]), unadded=just(True))
     added = builds(do.CommitOffset, producer=_TRANSACTIONAL)
     return one_of(added, added, added, unadded)
-
-
-def fenced_requests(on: str) -> SearchStrategy[do.SendAsFenced]:
-    """Draw requests of fenced instances, of each kind; mostly writes and commits."""
-    return builds(
-        do.SendAsFenced,
-        on=just(on),
-        producer=_TRANSACTIONAL,
-        request=sampled_from((*do.FENCED_REQUESTS, "produce", "commit", "produce")),
-    )
 
 
 def fenced_writes(on: str) -> SearchStrategy[do.SendAsFenced]:
@@ -153,11 +91,6 @@ def python_steps(on: str) -> SearchStrategy[steps.Step]:
     return one_of(python_writes(on), python_writes(on), ends, flushes, just(do.PythonCommitOffset()), reopenings)
 
 
-def committed_fetches(on: str) -> SearchStrategy[do.FetchCommitted]:
-    """Draw Fetch with read_committed, from the log start or near the log end."""
-    return builds(do.FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6)))
-
-
 def deletions(on: str) -> SearchStrategy[do.DeleteRecords]:
     """Draw DeleteRecords that keeps at most a few records."""
     return builds(do.DeleteRecords, on=just(on), keep=sampled_from([2, 0, 1, 3, 5]))
@@ -175,14 +108,6 @@ def reassignments(on: str) -> SearchStrategy[steps.ReassignPartition]:
         change=changes,
         pick=integers(0, 2),
     )
-
-
-def cancellations(on: str) -> SearchStrategy[steps.CancelReassignment]:
-    return just(steps.CancelReassignment(on=steps.topic_of(on), partition=steps.index_of(on)))
-
-
-def preferred_elections(on: str) -> SearchStrategy[steps.ElectPreferredLeader]:
-    return just(steps.ElectPreferredLeader(on=steps.topic_of(on), partition=steps.index_of(on)))
 
 
 # --- faults
@@ -295,32 +220,41 @@ def _bumps_near_end() -> SearchStrategy[do.RaiseEpoch]:
     )
 
 
-def fenced_bumps(on: str) -> SearchStrategy[do.BumpAsFenced]:
-    """Draw epoch bumps of rarely used ids' fenced instances, after which judges can say little about transactions."""
-    return builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED))
-
-
 WORK: dict[str, About] = {
     "write": writes,
-    "transactional-write": transactional_writes,
-    "write-in-flight": writes_in_flight,
-    "write-to-several": writes_to_several,
+    "transactional-write": lambda on: builds(do.Write, on=just(on), producer=_TRANSACTIONAL, records=integers(1, 3)),
+    "write-in-flight": lambda on: builds(do.WriteInFlight, on=just(on), producer=_ANY, batches=integers(1, 5)),
+    "write-to-several": lambda on: builds(do.WriteToSeveral, on=just(on), producer=_ANY, records=integers(1, 2)),
     "collect": always(do.Collect()),
-    "skip-sequence": skipped_sequences,
-    "repeat-batch": repeated_batches,
-    "init-producer-id": new_instances,
-    "outlast-timeout": outlasted_timeouts,
+    "skip-sequence": lambda on: builds(do.SkipSequence, on=just(on), producer=_ANY, gap=integers(1, 3)),
+    # Brokers know the last five batches of a producer.
+    "repeat-batch": lambda on: builds(do.RepeatBatch, on=just(on), producer=_ANY, back=integers(0, 6)),
+    "init-producer-id": lambda on: builds(
+        do.InitProducerId, producer=_ANY, timeout_ms=sampled_from([60_000, 60_000, SHORT_TIMEOUT_MS])
+    ),
+    "outlast-timeout": lambda on: builds(do.OutlastTimeout, producer=_TRANSACTIONAL),
     "bump-epoch": lambda on: builds(do.BumpEpoch, producer=_ANY),
-    "raise-epoch": own_raises,
-    "bump-as-fenced": fenced_bumps,
+    # Idempotent producers raise their epoch without a request.
+    "raise-epoch": lambda on: builds(
+        do.RaiseEpoch, producer=sampled_from(do.PLAIN), to=integers(LAST_EPOCH - 1, LAST_EPOCH + 1)
+    ),
+    # Rarely used ids only: judges can say little about the transactions that follow.
+    "bump-as-fenced": lambda on: builds(do.BumpAsFenced, producer=sampled_from(RARELY_USED)),
     "commit-offset": offset_commits,
     "end-transaction": ends,
-    "end-nothing": ends_without_transaction,
-    "send-as-fenced": fenced_requests,
+    "end-nothing": lambda on: builds(do.EndNothing, producer=_TRANSACTIONAL, commit=booleans()),
+    "send-as-fenced": lambda on: builds(
+        do.SendAsFenced,
+        on=just(on),
+        producer=_TRANSACTIONAL,
+        request=sampled_from((*do.FENCED_REQUESTS, "produce", "commit", "produce")),
+    ),
     "write-as-fenced": fenced_writes,
     "python-write": python_writes,
     "python": python_steps,
-    "fetch-committed": committed_fetches,
+    "fetch-committed": lambda on: builds(
+        do.FetchCommitted, on=just(on), role=_ROLE, back=one_of(none(), integers(0, 6))
+    ),
     "describe": always(do.Describe()),
     "delete-records": deletions,
     "echo": lambda on: steps.echoes(),
@@ -346,12 +280,17 @@ OFFER = Offer(
         "commit-offset",
         "end-transaction",
     ),
-    acknowledged=acknowledged_writes,
-    stale=stale_writes,
+    acknowledged=lambda on: builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2)),
+    # The former leader may be unaware of its successor.
+    stale=lambda on: builds(do.Write, on=just(on), producer=_ANY, records=integers(1, 2), to=just("former-leader")),
     administration={
         "reassign-partition": reassignments,
-        "cancel-reassignment": cancellations,
-        "elect-preferred-leader": preferred_elections,
+        "cancel-reassignment": lambda on: just(
+            steps.CancelReassignment(on=steps.topic_of(on), partition=steps.index_of(on))
+        ),
+        "elect-preferred-leader": lambda on: just(
+            steps.ElectPreferredLeader(on=steps.topic_of(on), partition=steps.index_of(on))
+        ),
     },
     looks=lambda on: sampled_from([steps.ReadEverything(), do.Describe()]),
     scenes={"decided": decided_scenes},

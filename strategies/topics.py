@@ -80,7 +80,10 @@ def creations() -> SearchStrategy[steps.CreateTopic]:
         on=sampled_from(TOPICS),
         partitions=integers(1, 3),
         replication_factor=integers(1, 3),
-        configs=one_of(sampled_from([{}, {RETENTION: "700000"}]), builds(_with_limit, integers(20, 40))),
+        configs=one_of(
+            sampled_from([{}, {RETENTION: "700000"}]),
+            builds(lambda hundreds: {LIMIT: str(100 * hundreds)}, integers(20, 40)),
+        ),
     )
 
 
@@ -95,17 +98,9 @@ def refused_creations() -> SearchStrategy[steps.CreateTopic]:
             on=on,
             partitions=integers(7, 9),
             replication_factor=integers(1, 3),
-            configs=builds(_half_valid, integers(41, 60)),
+            configs=builds(lambda hundreds: {RETENTION: str(100 * hundreds), LIMIT: INVALID_LIMIT}, integers(41, 60)),
         ),
     )
-
-
-def _with_limit(hundreds: int) -> dict[str, str]:
-    return {LIMIT: str(100 * hundreds)}
-
-
-def _half_valid(hundreds: int) -> dict[str, str]:
-    return {RETENTION: str(100 * hundreds), LIMIT: INVALID_LIMIT}
 
 
 def deletions() -> SearchStrategy[steps.DeleteTopic | steps.RecreateTopic]:
