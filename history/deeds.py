@@ -40,7 +40,11 @@ def deeds_of(history: History, events: Collection[int]) -> list[str]:
     steps, last = steps_taken(history), max(events, default=len(history.events))
     concerned = steps_about(history, steps, events) if subjects(history, events) else {step.number for step in steps}
     taken = ((step.begin, _step_text(step)) for step in steps if step.number in concerned and not step.left_out)
-    done = [*_fault_deeds(history), *_sweep_deeds(history), *([*taken] if steps else _request_deeds(history))]
+    done = [
+        *_fault_deeds(history),
+        *((event.n, "sweep") for event in history.events if isinstance(event, Note) and event.text == SWEEP_NOTE),
+        *([*taken] if steps else _request_deeds(history)),
+    ]
     return [deed for n, deed in sorted(done, key=lambda one: one[0]) if deed and n <= last]
 
 
@@ -76,10 +80,6 @@ def _fault_deeds(history: History) -> Iterator[_Deed]:
 def _role_text(role: str) -> str:
     node = _NODE.fullmatch(role)
     return _NODES.get(node[1], role) if node else role
-
-
-def _sweep_deeds(history: History) -> Iterator[_Deed]:
-    return ((event.n, "sweep") for event in history.events if isinstance(event, Note) and event.text == SWEEP_NOTE)
 
 
 def _request_deeds(history: History) -> Iterator[_Deed]:

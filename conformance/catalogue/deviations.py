@@ -119,7 +119,7 @@ def load_deviations(catalogue: Catalogue, *own: Traversable) -> list[Deviation]:
             raise CatalogueError(f"{place}: {entry.requirement}: {error}") from error
     for (earlier, one), (place, other) in combinations(found, 2):
         if _overlap(one, other):
-            shared = _shared_cases(one, other)
+            shared = f"{one.requirement} {', '.join(sorted(set(one.cases) & set(other.cases)))}"
             raise CatalogueError(
                 f"{place}: {other.requirement}: the entry overlaps that of {earlier}: both are about {shared}, "
                 "and each schedule of one is a schedule of the other; narrow `versions`, `cases`, `says`, `takes` or `meets`, "
@@ -231,7 +231,3 @@ def _includes(wide: Deviation, narrow: Deviation) -> bool:
     return set(wide.says) <= set(narrow.says) and all(
         any(group <= set(choice) for group in asked) for choice in (*wide.takes, *wide.meets)
     )
-
-
-def _shared_cases(one: Deviation, other: Deviation) -> str:
-    return f"{one.requirement} {', '.join(sorted(set(one.cases) & set(other.cases)))}"

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -34,11 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 VERSIONS = "a version, a range such as 3.9..4.3, `all` (the newest patch of each minor) or `released` (every patch)"
 
 
-def _version_words() -> Iterator[str]:
-    yield from dict.fromkeys(("all", "released", *newest_patches(), *released_versions()))
-
-
-complete_versions = completing(_version_words)
+complete_versions = completing(lambda: dict.fromkeys(("all", "released", *newest_patches(), *released_versions())))
 complete_machines = completing(lambda: (machine_name(each) for each in all_machines().values()))
 
 

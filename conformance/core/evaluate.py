@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -94,7 +94,7 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                 if not claim.met:
                     # An unmet premise ends the example.
                     observations += _broken_promise(check, bench, claim)
-                    excuses.update(_excused_promises(claim))
+                    excuses.update((one.row, one.case, claim.excuse.name) for one in claim.promises if claim.excuse)
                     return ExampleOutcome(
                         "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
                     )
@@ -203,10 +203,6 @@ def _violation_of(check: Check, bench: Bench, one: Promise) -> Observation:
     came_not = f"not met: {one.what}"
     broken = Observation(requirement=one.row, case=one.case, result="violated", example="", detail=came_not)
     return _observation_of(bench, one.row, one.case, ObservationClaim(broken, ()), _promise(check, one.row, one.case))
-
-
-def _excused_promises(claim: PremiseClaim) -> Iterator[tuple[str, str, str]]:
-    return ((one.row, one.case, claim.excuse.name) for one in claim.promises if claim.excuse)
 
 
 def find_proofs(observations: list[Observation]) -> list[Observation]:

@@ -1,7 +1,7 @@
 """Excuses for steps that no election could bring about: a partition of the step has no live replica that may lead, or its
 preferred leader is out of the ISR."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar, cast
 
 import msgspec
@@ -39,7 +39,7 @@ def withheld_by_elections(history: History, overdue: Overdue) -> Evidence | None
         return None
     wait = FailedWait(history, overdue)
     before = _answers_since_heal(history, wait.over)
-    described = _last_described(before)
+    described = [*_described_partitions({call.node: answer for call, answer in _answers_to(Metadata, before)}.values())]
     concerned = [one for one in described if wait.concerns(*one.place, one.of)]
     eligible = _eligible_in(before)
     if any(_no_replica_may_lead(one, eligible, wait) for one in concerned):
@@ -67,10 +67,6 @@ def _answers_since_heal(history: History, event: int) -> list[tuple[Call, Answer
     since = _last_return(history, event)
     asked = ((call, answer) for call, answer in history.answered_calls() if since < call.n and answer.n < event)
     return [(call, answer) for call, answer in asked if answer.outcome == "ok"]
-
-
-def _last_described(before: Sequence[tuple[Call, Answer]]) -> list[DescribedPlace]:
-    return [*_described_partitions({call.node: answer for call, answer in _answers_to(Metadata, before)}.values())]
 
 
 def _answers_to(kind: Callable[..., Operation[A]], before: Iterable[tuple[Call, Answer]]) -> list[tuple[Call, A]]:

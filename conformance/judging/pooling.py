@@ -100,7 +100,9 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
     summaries = [shard.summary for shard in gathered.values()]
     torn = sum(piece.torn for piece in strays)
     intake = sort_shards(
-        [*summaries, *([_stray_lines(torn)] if torn else [])], shipped_rows(), any(not p.torn for p in strays)
+        [*summaries, *([ShardSummary(shard="", lines=0, bad=torn, numbers=0)] if torn else [])],
+        shipped_rows(),
+        any(not p.torn for p in strays),
     )
     pools: dict[str, _Pool] = defaultdict(_Pool)
     for id, label in intake.shards.items():
@@ -111,10 +113,6 @@ def judge_shards(shards: Iterable[Shard], run: str = "") -> list[Cell]:
 
 def _is_of(shard: GatheredShard, run: str) -> bool:
     return run in ("", shard.header.run) if shard.header else shard.id.startswith(run)
-
-
-def _stray_lines(torn: int) -> ShardSummary:
-    return ShardSummary(shard="", lines=0, bad=torn, numbers=0)
 
 
 class _Pool:
@@ -148,7 +146,9 @@ class _Pool:
                 self._hindrances[row].add(line.hindrance)
             for case, count in line.attempts.items():
                 is_own = row in line.own_rows
-                self._attempts[row].add(line.check, case if is_own else "", count if is_own else drop_losses(count))
+                self._attempts[row].add(
+                    line.check, case if is_own else "", count if is_own else msgspec.structs.replace(count, lost=0)
+                )
 
     def _add_excuses(self, excuses: Iterable[ExcuseCount]) -> None:
         for one in excuses:
@@ -190,10 +190,6 @@ class Attempts(dict[tuple[str, str], AttemptCount]):
 
     def of_case(self, case: str) -> AttemptCount:
         return sum((count for (_, own), count in self.items() if own == case), AttemptCount())
-
-
-def drop_losses(count: AttemptCount) -> AttemptCount:
-    return msgspec.structs.replace(count, lost=0)
 
 
 class RowChecks(msgspec.Struct, frozen=True, kw_only=True):

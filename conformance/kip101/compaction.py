@@ -73,10 +73,6 @@ def epochs_by_offset(read: FetchedPartition) -> dict[int, int]:
     return {record.offset: batch.leader_epoch for batch in read.batches for record in batch.records}
 
 
-def keys_of(read: FetchedPartition) -> list[bytes | None]:
-    return [record.key for batch in read.batches for record in batch.records]
-
-
 def reads(partition: Partition) -> dict[int, FetchedPartition]:
     state = partition.wait_until_whole()
     return {id: read_whole(partition, partition.bench.node(id), state.leader_epoch) for id in state.replicas}
@@ -97,7 +93,7 @@ def end_offsets(answer: EpochEnd) -> tuple[Error, int, int]:
 
 
 def is_cleaned(read: FetchedPartition) -> bool:
-    keys = keys_of(read)
+    keys = [record.key for batch in read.batches for record in batch.records]
     return len(keys) == len(set(keys))
 
 

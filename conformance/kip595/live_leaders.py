@@ -107,27 +107,13 @@ Traffic = Callable[[Live, int, int, int], FetchedPartition]
 """A fetch from the leader of an epoch that is no progress of a voter; the last argument is an id of no voter."""
 
 
-def _as_consumer(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
-    return live.fetch_to_end(CONSUMER, epoch)
-
-
-def _as_observer(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
-    return live.fetch_to_end(ghost, epoch)
-
-
-def _in_a_wrong_epoch(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
-    return live.fetch_as(voter, epoch - 1 if ghost % 2 else epoch + 1, LogEnd(epoch - 1, 1))
-
-
-def _with_another_log(live: Live, epoch: int, voter: int, ghost: int) -> FetchedPartition:
-    return live.fetch_as(voter, epoch, LogEnd(epoch - 1, 1 << 30))
-
-
 TRAFFIC: dict[str, Traffic] = {
-    "consumer": _as_consumer,
-    "observer": _as_observer,
-    "wrong-epoch": _in_a_wrong_epoch,
-    "diverging": _with_another_log,
+    "consumer": lambda live, epoch, voter, ghost: live.fetch_to_end(CONSUMER, epoch),
+    "observer": lambda live, epoch, voter, ghost: live.fetch_to_end(ghost, epoch),
+    "wrong-epoch": lambda live, epoch, voter, ghost: live.fetch_as(
+        voter, epoch - 1 if ghost % 2 else epoch + 1, LogEnd(epoch - 1, 1)
+    ),
+    "diverging": lambda live, epoch, voter, ghost: live.fetch_as(voter, epoch, LogEnd(epoch - 1, 1 << 30)),
 }
 
 

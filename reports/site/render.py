@@ -43,10 +43,6 @@ def read_asset(name: str) -> str:
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
 
 
-def _template(name: str) -> str:
-    return (_HERE / "templates" / name).read_text(encoding="utf-8")
-
-
 def put_file(out: Path, path: str, text: str) -> None:
     target = out / path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,15 +70,10 @@ def with_visible_controls(value: Any) -> Any:
     return _UNSEEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", value)
 
 
-def capitalize_first(text: str) -> str:
-    """Capitalize the first letter only: the rest may be a user's name of an image."""
-    return text[:1].upper() + text[1:]
-
-
 @cache
 def environment() -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
+        loader=jinja2.FunctionLoader(lambda name: (_HERE / "templates" / name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -99,7 +90,7 @@ def environment() -> jinja2.Environment:
             "in_words": in_words,
             "anchor": anchor_of_label,
             "family_anchor": family_anchor,
-            "sentence": capitalize_first,
+            "sentence": lambda text: text[:1].upper() + text[1:],
             "shell": shlex.quote,
         }
     )

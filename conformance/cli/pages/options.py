@@ -54,7 +54,7 @@ def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
         return
     # click keeps the help option of the first context that requests it.
     with click.Context(command, info_name=name, **HELP) as context:
-        yield from ("", "```text", _usage(context, name), "```")
+        yield from ("", "```text", " ".join([name, *context.command.collect_usage_pieces(context)]), "```")
         rows = [record for one in command.params if (record := _record(one, context))]
     if rows:
         yield from ("", "| option | |", "|---|---|")
@@ -64,10 +64,6 @@ def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
             inner = command.get_command(context, each)
             if inner is not None:
                 yield from _command(inner, f"{name} {each}", depth + 1)
-
-
-def _usage(context: click.Context, name: str) -> str:
-    return " ".join([name, *context.command.collect_usage_pieces(context)])
 
 
 def _record(parameter: click.Parameter, context: click.Context) -> tuple[str, str] | None:

@@ -112,7 +112,12 @@ def _lines(rows: Mapping[str, Sequence[Requirement]]) -> Iterator[str]:
         yield f"| {place} | {', '.join(requests)} | {found or '–'} |"
     yield from ("", "## By request", "")
     for name, of_request in rows.items():
-        yield from (f"### {name}", "", ", ".join(_link(row) for row in of_request) or "No row of its own.", "")
+        yield from (
+            f"### {name}",
+            "",
+            ", ".join(f"[{row.id}]({page_of(row.kip)}#{row.id.lower()})" for row in of_request) or "No row of its own.",
+            "",
+        )
 
 
 def _groups(of_requests: Iterable[Sequence[Requirement]]) -> list[tuple[str, int]]:
@@ -124,7 +129,3 @@ def _groups(of_requests: Iterable[Sequence[Requirement]]) -> list[tuple[str, int
 
 def _most_first(counted: tuple[str, int]) -> tuple[int, str]:
     return -counted[1], counted[0]
-
-
-def _link(row: Requirement) -> str:
-    return f"[{row.id}]({page_of(row.kip)}#{row.id.lower()})"

@@ -35,24 +35,14 @@ class ShownCommit(NamedTuple):
     ever: list[OffsetCommitResult]
     excuse: Evidence | None
 
-    @property
-    def is_legal(self) -> bool:
-        """True if the answer shows the last commit, or a commit that may have come after it."""
-        return self._is_one_of(self.legal)
-
     def _is_one_of(self, commits: list[OffsetCommitResult]) -> bool:
         return any((one.offset, one.epoch) == (self.fetch.offset, self.fetch.epoch) for one in commits)
 
-    @property
-    def is_older(self) -> bool:
-        """True if the answer shows an earlier commit, or none."""
-        return self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever)
-
     def claims(self, case: str) -> Iterator[Claim]:
         """Judge the offset that the answer shows."""
-        if self.is_legal:
+        if self._is_one_of(self.legal):
             yield from [Finding(True, case, self.shown_by)] if not self.excuse else []
-        elif self.excuse is not None and self.is_older:
+        elif self.excuse is not None and (self.fetch.offset == NO_OFFSET or self._is_one_of(self.ever)):
             yield Excuse(self.excuse, case)
         else:
             yield Finding(False, case, self.shown_by, str(self), "lost-commit")

@@ -101,7 +101,12 @@ class ReplicaDamage:
         replica has rejoined the ISR. If nodes are given, the loss on another node matters to them only if that node leads
         afterwards.
         """
-        lost = [(span, node) for span in self.faults_with(_loses_epochs) if span.began < event for node in span.nodes]
+        lost = [
+            (span, node)
+            for span in self.faults_with(lambda effects: effects.loses_epochs)
+            if span.began < event
+            for node in span.nodes
+        ]
         if nodes:
             lost = [(span, node) for span, node in lost if node in nodes or self._has_led_since(node, span)]
         return min(
@@ -115,7 +120,12 @@ class ReplicaDamage:
 
     def checkpointed_high_watermark(self, node: str, event: int) -> int:
         """Return a high watermark that the node had certainly checkpointed by an event; 0 without one."""
-        if any(node in span.nodes and span.began <= event for span in self.faults_with(_loses_watermarks)):
+        if any(
+            node in span.nodes and span.began <= event
+            for span in self.faults_with(
+                lambda effects: bool({"watermark-checkpoint", "log-dir", "replica"} & {*effects.disk})
+            )
+        ):
             return 0
         timeline = self._story.timeline
         written = timeline.earlier(event, CHECKPOINT_TIMEOUT)
@@ -133,11 +143,3 @@ class ReplicaDamage:
         """True if a Metadata request after the node came back showed it in the ISR."""
         id, back = self._story.timeline.ids.get(node, -1), min(lost.undone, lost.ended)
         return any(back < seen.asked and seen.event < event and id in seen.isr for seen in self._story.metadata)
-
-
-def _loses_watermarks(effects: Effects) -> bool:
-    return bool({"watermark-checkpoint", "log-dir", "replica"} & {*effects.disk})
-
-
-def _loses_epochs(effects: Effects) -> bool:
-    return effects.loses_epochs

@@ -72,7 +72,10 @@ class Lab(Quorum):
 
         def all_have_it() -> bool:
             found.append(self.describe_by_leader())
-            return all(own_end(v.replica_id, found[-1]) == _end_of_leader(found[-1]) for v in found[-1].current_voters)
+            return all(
+                own_end(v.replica_id, found[-1]) == own_end(found[-1].leader_id, found[-1])
+                for v in found[-1].current_voters
+            )
 
         settled = self.bench.wait.becomes_true(all_have_it, "voters that have the leader's whole log", CAUGHT_UP_WITHIN)
         return settled, found[-1]
@@ -121,10 +124,6 @@ class Lab(Quorum):
             return all(one.error is Error.NONE for one in client.create_topics([topic], timeout_ms=WRITE_MS).topics)
         except (Unanswered, ConnectionClosed):
             return False
-
-
-def _end_of_leader(answer: QuorumAnswer) -> int:
-    return own_end(answer.leader_id, answer)
 
 
 def prepare_lab(bench: Bench) -> QuorumData:
