@@ -108,7 +108,7 @@ ABOUT_A_TOPIC = (huge_growth, existing_name)
 )
 def client_moves_no_quorum(lab: Lab, case: str, which: int, number: int, through: str) -> Claims:
     """The leader and its epoch are the same after a request, whatever its answer, and a write that follows it."""
-    led = lab.agreed_leader()
+    led, began = lab.agreed_leader(), lab.bench.now().seconds
     leader = lab.bench.name_of(led.leader_id)
     sends = REQUESTS[case]
     send = sends[which % len(sends)]
@@ -123,7 +123,7 @@ def client_moves_no_quorum(lab: Lab, case: str, which: int, number: int, through
     written = lab.await_write("", LONG_FETCH_TIMEOUT + WITHIN)
     yield premise(written, "a write after the request", promised=("KIP595-LIVE-02", "write"))
     now = lab.agreed_leader()
-    if now != led and is_starved(lab.bench.wait.recorded_late(LONG_FETCH_TIMEOUT), LONG_FETCH_TIMEOUT):
+    if now != led and is_starved(lab.bench.wait.recorded_late(lab.bench.now().seconds - began), LONG_FETCH_TIMEOUT):
         yield excuse(STARVED, case=case)
         return
     what = f"{send.__name__.replace('_', ' ')} ({number}) sent to the {through}"
