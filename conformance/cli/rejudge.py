@@ -140,7 +140,9 @@ def _rejudge_here(out: Path, into: Path | None) -> Iterator[str]:
     pieces = list(read_shards(out / "shards"))
     whole = not any("" in piece.torn_of for piece in pieces)
     workers: dict[tuple[str, str], dict[str, GatheredShard]] = defaultdict(dict)
-    for shard in gather_shards(pieces):
+    if not (gathered := list(gather_shards(pieces))):
+        raise WrongUse(f"{out}/shards has no shard that can be read: give the directory that was --conformance-out")
+    for shard in gathered:
         if shard.header is None:
             yield f"{shard.id}: no header, so its column is unknown"
         else:

@@ -132,6 +132,17 @@ def test_a_folder_that_is_no_output_of_a_run_is_wrong_use(tmp_path: Path, capsys
     assert f"{tmp_path} has no shards/" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", [None, "", "not a line of a shard\n"])
+def test_a_folder_without_a_readable_shard_is_wrong_use(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shards").mkdir()
+    if text is not None:
+        (tmp_path / "shards" / "one.jsonl").write_text(text)
+    assert rejudge.main(["--out", str(tmp_path)]) == 2
+    assert "has no shard that can be read" in capsys.readouterr().err
+
+
 def test_what_applies_is_up_to_the_cluster_of_the_example(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard's header tells what the first of a worker's clusters declared, which may have had no broker."""
 
