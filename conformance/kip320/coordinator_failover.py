@@ -142,7 +142,7 @@ class Commits:
                 return
 
     def none_in_any_form(self, topic: Topic, case: str, back: int) -> Claims:
-        """Observe the same by topic name, in the `back`-th version before the last that has names, and by topic id."""
+        """Observe that no offset is committed: by topic name, `back` versions before the last with names, and by topic id."""
         by_name = choose_version(self.bench, "OffsetFetch", back, low=1, high=BY_NAME_UNTIL)
         newest = choose_version(self.bench, "OffsetFetch", 0, low=1)
         for version in sorted({by_name, newest}):

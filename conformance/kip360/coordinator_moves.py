@@ -263,11 +263,11 @@ def await_controller_known(bench: Bench, broker: str, controller: str) -> None:
     Up to 3.5 a request for a producer id waits for that, so that many at once would time out (KAFKA-14694).
     """
 
-    def forwards() -> bool:
+    def is_forwarding() -> bool:
         found = bench.answers([broker], lambda name: bench.node(name).describe_quorum()).get(broker)
         return found is not None and found.leader_id == bench.id_of(controller)
 
-    bench.eventually(forwards, f"{broker} forwarding to {controller}", CONTROLLER_TIMEOUT, due="quorum")
+    bench.eventually(is_forwarding, f"{broker} forwarding to {controller}", CONTROLLER_TIMEOUT, due="quorum")
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:

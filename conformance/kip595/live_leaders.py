@@ -287,28 +287,28 @@ GOES_ON_WITHIN = 2 * ELECTION_TIMEOUT + SLACK
 
 
 @probe("KIP595-LEAD-06", "KIP595-LEAD-06-L", rig=LIVE_RIG, cases=["check-quorum"], examples=2, voter=VOTERS)
-def resigned_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
+def resigned_leader_enters_a_later_epoch(live: Live, expected: str, voter: int) -> Claims:
     """A leader that resigned for lack of fetches never leads its epoch again, and is in the next one in time: as a
     candidate up to 3.9, and pre-voting from 4.0."""
     tenure = Tenure(live, voter)
     yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
     gone = tenure.await_resignation()
     yield premise(gone, "a leader that resigns", promised=("KIP595-LEAD-01", "describe-quorum"))
-    yield from goes_on(live, tenure.epoch, expected)
+    yield from enters_a_later_epoch(live, tenure.epoch, expected)
 
 
 @probe(
     "KIP595-LEAD-06", "KIP595-LEAD-06-L", rig=LIVE_RIG, cases=["restarted"], examples=2, smoke=False, voter=VOTERS
 )  # fmt: skip
-def restarted_leader_goes_on(live: Live, expected: str, voter: int) -> Claims:
+def restarted_leader_enters_a_later_epoch(live: Live, expected: str, voter: int) -> Claims:
     """The same of a leader that was killed and started again."""
     tenure = Tenure(live, voter)
     yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
     kill_and_restart(live)
-    yield from goes_on(live, tenure.epoch, expected)
+    yield from enters_a_later_epoch(live, tenure.epoch, expected)
 
 
-def goes_on(live: Live, led: int, expected: str) -> Claims:
+def enters_a_later_epoch(live: Live, led: int, expected: str) -> Claims:
     """Check LEAD-06 for the voter that has resigned as leader of an epoch."""
     reported: list[LeaderAndEpoch] = []
     described: list[QuorumAnswer] = []

@@ -55,7 +55,7 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     for how in ways:
         with disturbed.away(follower, "voter", frozen=how == "paused"):
             found = progress(disturbed)
-        yield from goes_on(disturbed, found, max(calm), how)
+        yield from keeps_committing(disturbed, found, max(calm), how)
         yield all_run(disturbed)
     disturbed.writer.waits = WAITS
     with ExitStack() as frozen:
@@ -73,7 +73,7 @@ def progress(disturbed: DisturbedQuorum) -> Progress:
     return Progress(writes, before.high_watermark if before else -1, after.high_watermark if after else -1)
 
 
-def goes_on(disturbed: DisturbedQuorum, found: Progress, usual: float, case: How) -> Claims:
+def keeps_committing(disturbed: DisturbedQuorum, found: Progress, usual: float, case: How) -> Claims:
     """Check LIVE-08: the high watermark rose, and one write at most lasted longer than usual, by a fetch timeout at most."""
     slow = [one for one in found.writes if one.outcome != "acknowledged" or one.seconds > usual + SLACK]
     late = [one for one in slow if one.outcome != "acknowledged" or one.seconds > usual + FETCH_TIMEOUT + SLACK]

@@ -4,7 +4,7 @@
     commits/RUN-0.json                                                   which batches of rows count
 
 A *batch* is the part of one run that one merge adds. Its files are staged and then moved to their places; finally a
-small file commits them. Rows of a batch without a commit are ignored, so that a run is there completely or not at all;
+small file commits them. Rows of a batch without a commit are ignored, so that a run is archived completely or not at all;
 leftovers of a merge that died are removed when the run is offered again. A line that counts is never replaced or
 removed: if a run is offered again with more lines, they are added and the run is judged again; with fewer or other
 lines, it stays as it is. Two merges may add to one archive at the same time, but not the same run.

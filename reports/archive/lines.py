@@ -42,7 +42,7 @@ UNDATED = "undated"
 UNNAMED = "untold"
 """The column of a quarantined line that names none."""
 
-TORN = "torn, or no line of a shard that this kit writes"
+TORN = "torn, or not a line of a shard that this kit writes"
 
 TEXT_KEPT = 4000
 """The maximum number of characters of a line that the quarantine keeps."""

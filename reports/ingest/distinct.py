@@ -1,4 +1,4 @@
-"""Every line once, though it may be in several files.
+"""Removes duplicate lines: a line may be in several files.
 
 Comparing all texts with each other would need a shuffle, which would be most of a merge's cost. But lines are numbered: if the
 numbers of a shard's lines are exactly 0, 1, 2 and so on, none of them occurs twice. So only lines of other shards are compared:

@@ -23,12 +23,12 @@ def sort_shards(
 def _why_none_counts(quarantine: Quarantine) -> str:
     found = [f"shard {entry.shard}: {entry.reason}" for entry in quarantine.shards]
     if quarantine.unreadable:
-        found.append(f"{quarantine.unreadable} lines are torn or no lines of a shard")
+        found.append(f"{quarantine.unreadable} lines are torn, or are not lines of a shard")
     if quarantine.empty_files:
         found.append("a file is empty")
     return (
         f"No shard can be read: {'; '.join(found)}. A shard is a file of JSON lines that opens with a header, as "
-        "pytest writes it. Remove what is none, and run the column again if it is all there is."
+        "pytest writes it. Remove files that are not shards; if no shard is left, run the column again."
     )
 
 

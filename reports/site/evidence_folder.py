@@ -148,7 +148,7 @@ class _Reader:
                 case _ if line.n == len(events):
                     events.append(line)
                 case _:
-                    self._lacking.append(f"history.jsonl: event {len(events)} and those behind it")
+                    self._lacking.append(f"history.jsonl: event {len(events)} and all after it")
                     break
         return History(example=example, events=_events_before_cut(events), end=end)
 
@@ -166,7 +166,7 @@ class _Reader:
                 self._lacking.append(str(error))
                 return
             except msgspec.DecodeError:
-                self._lacking.append(f"{name}: line {number + 1} and those behind it are torn")
+                self._lacking.append(f"{name}: line {number + 1} and all after it are torn")
                 return
 
 

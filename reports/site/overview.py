@@ -104,7 +104,7 @@ def premises(found: Iterable[PremiseReach], labels: Sequence[str]) -> dict[str, 
     return {part: sorted(views, key=lambda view: view.met > 0) for part, views in parts.items()}
 
 
-def holes(parts: dict[str, list[PremiseView]]) -> list[PremiseView]:
+def never_met(parts: dict[str, list[PremiseView]]) -> list[PremiseView]:
     """Return the premises that were tried and never met."""
     return [view for views in parts.values() for view in views if not view.met]
 

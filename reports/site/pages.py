@@ -80,7 +80,7 @@ def _faults_page(matrix: Matrix, insights: Insights, groups: Sequence[views.Fami
         faults=overview.faults(groups, insights.faults_met, labels),
         coverage=overview.coverage(groups, labels),
         premises=premises,
-        holes=overview.holes(premises),
+        never_met=overview.never_met(premises),
     )
 
 

@@ -1,7 +1,7 @@
 """The published site: `runs/<night>/` for each night, `latest/`, which leads to the newest one, and a page of the nights.
 
 A run's folder has its matrix without `parquet/`, and the evidence and histories to which its pages link. No link leads out of
-it, or nowhere.
+it, and none is dead.
 """
 
 import html
@@ -19,23 +19,10 @@ RUNS, LATEST, MATRIX, PAGES = "runs", "latest", "matrix", "*.html"
 
 _ANCHOR = re.compile(r'<a\b[^>]*?\shref="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _LISTING = "index.html"
-_ACTIVE = (
-    ".html",
-    ".htm",
-    ".shtml",
-    ".xhtml",
-    ".xht",
-    ".mht",
-    ".mhtml",
-    ".svg",
-    ".svgz",
-    ".xml",
-    ".xsl",
-    ".xslt",
-    ".js",
-    ".mjs",
-)
-"""The names' ends of files that a browser would run: none is copied from evidence, which has foreign text."""
+_EXECUTABLE = frozenset({
+    ".html", ".htm", ".shtml", ".xhtml", ".xht", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs",
+})  # fmt: skip
+"""The suffixes of files that a browser would run. Evidence holds text from brokers, so no such file is copied."""
 
 
 class NightLine(NamedTuple):
@@ -92,11 +79,11 @@ def _copy_linked(run: Path, target: Path, linked: str) -> None:
 
 
 def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink() and path.suffix.lower() not in _ACTIVE
+    return path.is_file() and not path.is_symlink() and path.suffix.lower() not in _EXECUTABLE
 
 
 def _write_listing(folder: Path, files: Sequence[str]) -> None:
-    """Write the page of a folder, since a server of static files has none."""
+    """Write a page that lists a folder's files, since a server of static files makes none."""
     lines = [f'<li><a href="{quote(file)}">{html.escape(file)}</a></li>' for file in files]
     title = html.escape(folder.name)
     put_file(
@@ -105,7 +92,7 @@ def _write_listing(folder: Path, files: Sequence[str]) -> None:
 
 
 def unlink_missing(run: Path) -> None:
-    """Replace each local link to what is not in the run's folder by its text."""
+    """Replace each local link whose target is not in the run's folder by the link's text."""
     for page in sorted((run / MATRIX).rglob(PAGES)):
         name, text = page.relative_to(run).as_posix(), page.read_text()
 
@@ -124,7 +111,7 @@ def size_of(folder: Path) -> int:
 
 
 def keep_within(runs: Sequence[Path], bound: int) -> None:
-    """Drop what the oldest runs have beyond a number of bytes: their evidence first, then their pages, never matrix.json.
+    """Shrink the oldest runs until all of them take at most `bound` bytes: drop evidence first, then pages, never matrix.json.
 
     The newest run, which is the last one, keeps its pages.
     """
@@ -183,12 +170,12 @@ def _write_latest(site: Path, newest: str) -> None:
         name = path.relative_to(source).as_posix()
         if path.suffix == ".html":
             up = "../" * (name.count("/") + 1)
-            put_file(site, f"{LATEST}/{name}", _leading_to(f"{up}{RUNS}/{newest}/{MATRIX}/{name}"))
+            put_file(site, f"{LATEST}/{name}", _redirect_page(f"{up}{RUNS}/{newest}/{MATRIX}/{name}"))
         elif path.suffix in (".json", ".md", ".xml"):
             put_file(site, f"{LATEST}/{name}", path.read_text())
 
 
-def _leading_to(path: str) -> str:
+def _redirect_page(path: str) -> str:
     to = html.escape(path)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={to}">'

@@ -191,7 +191,7 @@ def column_problems(matrix: Matrix) -> list[str]:
         for entry in matrix.quarantine.shards
     ]
     if matrix.quarantine.unreadable:
-        found.append(f"{matrix.quarantine.unreadable} lines are torn or no lines of a shard; they don't count.")
+        found.append(f"{matrix.quarantine.unreadable} lines are torn, or are not lines of a shard; they don't count.")
     found += [
         f"{count} observations are of {row}, which the catalogue does not have."
         for row, count in matrix.unknown_rows.items()

@@ -62,7 +62,7 @@ PAIRS: dict[str, Callable[[], LogPair]] = {
     ),
     "no_observer_is_in_a_leader_change": lambda: (named(1, 102, 103), named(102, 103)),
     "no_broker_is_in_a_leader_change": lambda: (granted(1, 103), granted(103)),
-    "leader_begins_behind_what_was_committed": lambda: (beside(*LOG, watermark=6), beside(*LOG)),
+    "leader_begins_above_all_committed_records": lambda: (beside(*LOG, watermark=6), beside(*LOG)),
     "later_leaders_hold_what_was_committed": lambda: (
         beside(LOG[0], *LOG[2:], node=103),
         beside(*LOG[2:], node=103, epochs={1: 5, 2: 5}),

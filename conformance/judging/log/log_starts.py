@@ -55,7 +55,7 @@ class LogStarts:
         self._bounds = [max(self._before, bound) for bound in accumulate((bound for _, bound in asked), max)]
 
     def highest_explained(self, event: int) -> float:
-        """Return the highest log start that the history before an event explains; infinite without a bound."""
+        """Return the highest log start that the history before an event explains; infinite if nothing bounds it."""
         if event <= self._unbounded_from:
             return self.highest_requested(event)
         again = self._first_bound_after_retention

@@ -127,7 +127,7 @@ def no_broker_is_in_a_leader_change(story: QuorumStory) -> Iterator[Claim]:
 
 
 @story_judge("KIP595-INV-09", QuorumStory, "logs")
-def leader_begins_behind_what_was_committed(story: QuorumStory) -> Iterator[Claim]:
+def leader_begins_above_all_committed_records(story: QuorumStory) -> Iterator[Claim]:
     """A new leader's LeaderChange is at or above all high watermarks of earlier epochs."""
     yield from excuses(story, story.logs, "new-leader")
     logs = story.derive(MetadataLogs)

@@ -73,7 +73,7 @@ class MetadataLogs:
         return self.watermark(log.asked, upto=log.last_epoch)
 
     def is_behind(self, log: MetadataLogOnDisk) -> bool:
-        """True if a high watermark was named in a later epoch than the log has."""
+        """True if a high watermark is known from a later epoch than the log's last one."""
         return any(one.event < log.asked and one.epoch > log.last_epoch for one in self._watermarks)
 
     def pairs(self) -> Iterator[tuple[MetadataLogOnDisk, MetadataLogOnDisk]]:

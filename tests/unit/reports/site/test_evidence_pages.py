@@ -121,7 +121,7 @@ def test_a_torn_folder_still_has_its_page(run: Path) -> None:
     (run / path / "violation.json").unlink()
     os.truncate(run / path / "schedule.json", 20)
     text = plain(page(run, path))
-    assert "and those behind it are torn" in text
+    assert "and all after it are torn" in text
     assert "violation.json: No such file or directory" in text
     assert "the image is not known" in text
 

@@ -25,13 +25,13 @@ def test_premises_stand_under_their_part_and_those_never_met_come_first() -> Non
         "kip320": ["a tail", "a leader"],
     }
     assert [view.cells for view in found["kip320"]] == [[never, None], [None, met]]
-    assert [view.premise for view in overview.holes(found)] == ["a tail"]
+    assert [view.premise for view in overview.never_met(found)] == ["a tail"]
 
 
 def test_a_premise_that_one_column_met_is_no_hole() -> None:
     found = overview.premises([premise("k.a", "p", "3.9.2", 0), premise("k.a", "p", "4.3.1", 2)], LABELS)
     assert [view.met for view in found["k"]] == [2]
-    assert overview.holes(found) == []
+    assert overview.never_met(found) == []
 
 
 def test_checks_are_in_the_order_of_the_time_that_they_took_on_all_columns() -> None:

@@ -10,7 +10,7 @@ from conformance.judging.judge import Judge, judge_history
 from conformance.judging.quorum.log_leaders import (
     granting_voters_voted_for_the_leader,
     later_leaders_hold_what_was_committed,
-    leader_begins_behind_what_was_committed,
+    leader_begins_above_all_committed_records,
     leader_change_names_a_majority,
     leader_change_opens_each_epoch,
     logs_name_one_leader_of_each_epoch,
@@ -97,8 +97,8 @@ def test_a_broker_has_no_part_in_an_election(fields: dict[str, Any]) -> None:
     assert results(no_broker_is_in_a_leader_change, alone()) == ["held"]
 
 
-def test_a_leader_begins_behind_what_was_committed() -> None:
-    judge = leader_begins_behind_what_was_committed
+def test_a_leader_begins_above_all_committed_records() -> None:
+    judge = leader_begins_above_all_committed_records
     assert results(judge, beside(*LOG, watermark=5)) == ["held"]
     assert results(judge, beside(*LOG, watermark=6)) == ["violated"]
     assert results(judge, beside(*LOG, watermark=6, epoch=2)) == []
