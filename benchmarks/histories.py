@@ -12,18 +12,9 @@ from typing import Any
 import msgspec
 
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase, Premise
+from protocol import log
 from protocol.cluster import MetadataAnswer, Node, PartitionMetadata, TopicMetadata
 from protocol.codes import Error
-from protocol.log import (
-    CONSUMER,
-    EARLIEST,
-    LATEST,
-    DeletedRecords,
-    EpochEnd,
-    FetchedPartition,
-    ListedOffset,
-    ProducedPartition,
-)
 from protocol.messages import Topic
 from protocol.operations import OPERATIONS
 from protocol.records import Batch, Codec, Record, batch
@@ -177,7 +168,7 @@ class _Example:
         values = [f"value {self._values + n}".encode() for n in range(self._drawn.randint(1, 4))]
         self._values += len(values)
         base = partition.append(values)
-        answer = ProducedPartition(version=9, **_place_of_partition(partition), base_offset=base)
+        answer = log.ProducedPartition(version=9, **_place_of_partition(partition), base_offset=base)
         records, acks = batch(*values, timestamp=1), self._drawn.choice((-1, -1, 1))
         self._written.record(partition.leader, "produce", answer, partition.topic, partition.index, records, acks=acks)
 
@@ -185,7 +176,7 @@ class _Example:
         """Fetch close to the log end, like a consumer that keeps up."""
         behind = partition.batches[-self._drawn.randint(1, 8) :]
         offset = behind[0].base_offset if behind else partition.start
-        self._record_fetch(partition, partition.leader, offset, tuple(behind), CONSUMER)
+        self._record_fetch(partition, partition.leader, offset, tuple(behind), log.CONSUMER)
 
     def _read_whole_logs(self, partition: WrittenPartition) -> None:
         """Read the whole log of each replica: a Fetch of its records, and one at its end that returns none."""
@@ -197,7 +188,7 @@ class _Example:
     def _record_fetch(
         self, partition: WrittenPartition, broker: int, offset: int, found: tuple[Batch, ...], replica: int
     ) -> None:
-        answer = FetchedPartition(
+        answer = log.FetchedPartition(
             version=12,
             **_place_of_partition(partition),
             high_watermark=partition.end,
@@ -215,15 +206,15 @@ class _Example:
 
     def _end(self, partition: WrittenPartition, epoch: int) -> None:
         known, end = partition.end_of(epoch)
-        answer = EpochEnd(version=4, **_place_of_partition(partition), leader_epoch=known, end_offset=end)
+        answer = log.EpochEnd(version=4, **_place_of_partition(partition), leader_epoch=known, end_offset=end)
         self._written.record(
             partition.leader, "offset_for_leader_epoch", answer, partition.topic.name, partition.index, epoch,
             current_leader_epoch=partition.epoch,
         )  # fmt: skip
 
     def _list_offsets(self, partition: WrittenPartition) -> None:
-        for timestamp, offset in ((EARLIEST, partition.start), (LATEST, partition.end)):
-            answer = ListedOffset(
+        for timestamp, offset in ((log.EARLIEST, partition.start), (log.LATEST, partition.end)):
+            answer = log.ListedOffset(
                 version=7, **_place_of_partition(partition), offset=offset, leader_epoch=partition.epoch
             )
             self._written.record(
@@ -233,7 +224,7 @@ class _Example:
 
     def _fetch_at_next_epoch(self, partition: WrittenPartition) -> None:
         """Fetch with the next leader epoch, which no broker knows yet."""
-        answer = FetchedPartition(version=12, **_place_of_partition(partition, Error.UNKNOWN_LEADER_EPOCH))
+        answer = log.FetchedPartition(version=12, **_place_of_partition(partition, Error.UNKNOWN_LEADER_EPOCH))
         self._written.record(
             partition.leader, "fetch", answer, partition.topic, partition.index, partition.end,
             current_leader_epoch=partition.epoch + 1,
@@ -248,7 +239,7 @@ class _Example:
 
     def _trim(self, partition: WrittenPartition) -> None:
         partition.trim()
-        answer = DeletedRecords(version=2, **_place_of_partition(partition), low_watermark=partition.start)
+        answer = log.DeletedRecords(version=2, **_place_of_partition(partition), low_watermark=partition.start)
         self._written.record(
             partition.leader, "delete_records", answer, partition.topic.name, partition.index, partition.start
         )

@@ -14,18 +14,9 @@ from conformance.cli.storm import Storm, as_json, draw_plans, is_success, storm_
 from conformance.running.columns import VERSION, WantedColumn
 from fixtures.engine import connect
 from fixtures.errors import WrongUse
+from fixtures.faults import selftest
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.catalogue import FAULTS
-from fixtures.faults.selftest import (
-    SelfTest,
-    Targets,
-    all_as_expected,
-    choose_faults,
-    fault_kinds,
-    lab_of,
-    results_table,
-    self_test,
-)
 from fixtures.images import Image
 from fixtures.ready import prepare_engine
 from fixtures.runs import Run
@@ -53,25 +44,26 @@ def faults(fault: Sequence[str], every_role: bool, sabotage: bool, form: Form, *
 
     The exit code is 0 if every fault showed its witness and its consequence, and healed; with --sabotage, if no witness showed.
     """
-    wanted = choose_faults(list(fault), every_role=every_role)
+    wanted = selftest.choose_faults(list(fault), every_role=every_role)
     with progress_apart(form):
         tested = _test_columns(choose(**columns).columns, wanted, sabotage=sabotage)
     if form == "json":
         print_json(msgspec.to_builtins(tested))
     else:
-        print_progress(results_table(tested))
-    expected = all(all_as_expected(rows, sabotage=sabotage) for rows in tested.values())
+        print_progress(selftest.results_table(tested))
+    expected = all(selftest.all_as_expected(rows, sabotage=sabotage) for rows in tested.values())
     return exit_code_of(troubled=not expected)
 
 
 def _test_columns(
     columns: Sequence[WantedColumn], wanted: Sequence[Fault], *, sabotage: bool
-) -> dict[str, list[SelfTest]]:
+) -> dict[str, list[selftest.SelfTest]]:
     _prepare(columns)
     with Run.begin() as run:
         try:
             return {
-                one.title: self_test(image_of(one), wanted, run, print_progress, sabotage=sabotage) for one in columns
+                one.title: selftest.self_test(image_of(one), wanted, run, print_progress, sabotage=sabotage)
+                for one in columns
             }
         finally:
             run.end(connect())
@@ -114,14 +106,14 @@ def storm(
 
     The exit code is 0 if every one showed its witness and its consequence.
     """
-    plans = draw_plans(seed, fault_kinds(list(fault)), at_once=at_once)
+    plans = draw_plans(seed, selftest.fault_kinds(list(fault)), at_once=at_once)
     column = _require_one(choose(**columns).columns)
     with progress_apart(form):
         _prepare([column])
     with Run.begin() as run:
         try:
-            lab = lab_of(fault_kinds(fault) if fault else ())
-            storm = Storm(Targets(image_of(column), run, lab), print_progress, out / run.id)
+            lab = selftest.lab_of(selftest.fault_kinds(fault) if fault else ())
+            storm = Storm(selftest.Targets(image_of(column), run, lab), print_progress, out / run.id)
             try:
                 with progress_apart(form):
                     storm.run(plans, cycles, minutes)

@@ -42,25 +42,9 @@ from fixtures.views.quorum import leader_known_to
 from fixtures.waiting import Overdue, eventually, overdue_in
 from fixtures.wire import NodeClient, Unanswered
 from fixtures.wire.retriable import error_of
+from history import readings
 from history.due import Due
 from history.events import Ended
-from history.readings import (
-    File,
-    GroupRecords,
-    HeldReplicas,
-    Metric,
-    PartitionRegistration,
-    ReadDisks,
-    ReadFile,
-    ReadGroupLog,
-    ReadMetadataLog,
-    ReadMetric,
-    ReadRegistration,
-    ReadRegistrations,
-    RegistrationHistories,
-    RunQuorumTool,
-    ToolRun,
-)
 from history.shards import Column
 from protocol.codes import Error
 from protocol.errors import KitError
@@ -297,40 +281,40 @@ class Bench:
 
     # --- disks and metrics
 
-    def read_file(self, name: str, path: str) -> File:
+    def read_file(self, name: str, path: str) -> readings.File:
         """Read a file below the node's data directory."""
 
-        def read() -> File:
+        def read() -> readings.File:
             try:
-                return File(*self._require_cluster().node(name).dated_file(path))
+                return readings.File(*self._require_cluster().node(name).dated_file(path))
             except FileNotFoundError:
-                return File(None)
+                return readings.File(None)
 
-        return self.tape.call(name, ReadFile.op, {"path": path}, File, read)
+        return self.tape.call(name, readings.ReadFile.op, {"path": path}, readings.File, read)
 
     def metric(self, name: str, metric: str) -> dict[str, Any] | None:
         """Return the attributes of a node's MBean, on a topology with `metrics`; None if it has no such MBean."""
 
-        def read() -> Metric:
-            return Metric(metrics.find(self._require_cluster().container(name), metric))
+        def read() -> readings.Metric:
+            return readings.Metric(metrics.find(self._require_cluster().container(name), metric))
 
-        return self._read(name, ReadMetric(metric), read).attributes
+        return self._read(name, readings.ReadMetric(metric), read).attributes
 
-    def run_quorum_tool(self, *arguments: str) -> ToolRun:
+    def run_quorum_tool(self, *arguments: str) -> readings.ToolRun:
         """Run the release's `kafka-metadata-quorum`, which reaches nodes by their names."""
-        wanted = RunQuorumTool(arguments)
+        wanted = readings.RunQuorumTool(arguments)
         return self._read("kit", wanted, lambda: self._require_cluster().run_quorum_tool(arguments))
 
-    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> HeldReplicas:
+    def replicas(self, hosts: Mapping[str, Sequence[str]]) -> readings.HeldReplicas:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""
-        wanted = ReadDisks(list(hosts), [list(names) for names in hosts.values()])
+        wanted = readings.ReadDisks(list(hosts), [list(names) for names in hosts.values()])
         return self._read("cluster", wanted, lambda: self._require_cluster().replicas(hosts))
 
-    def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
+    def group_records(self, name: str, partition: int, start: int) -> readings.GroupRecords:
         """Return the records of a partition of the offsets topic from an offset on, as its leader `name` serves them."""
         return self._read(
             name,
-            ReadGroupLog(partition, start),
+            readings.ReadGroupLog(partition, start),
             lambda: self._require_cluster().group_records(name, partition, start),
         )
 
@@ -338,16 +322,16 @@ class Bench:
         """Return a broker's replica of a partition (`topic-0`) on disk. It can be read, or damaged while the broker is down."""
         return Disk(self.tape, name, partition, lambda: self._require_cluster().container(name))
 
-    def registration_on_disk(self, controller: str, topic: Topic, index: int) -> PartitionRegistration:
+    def registration_on_disk(self, controller: str, topic: Topic, index: int) -> readings.PartitionRegistration:
         """Return a controller's registration of a partition, read from its log on disk; no broker needs to be running."""
-        wanted = ReadRegistration(topic.name, index)
+        wanted = readings.ReadRegistration(topic.name, index)
         return self._read(
             controller, wanted, lambda: latest_registration(self._require_cluster().container(controller), topic, index)
         )
 
-    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> RegistrationHistories:
+    def registrations(self, partitions: Sequence[tuple[Topic, int]]) -> readings.RegistrationHistories:
         """Return all registrations of partitions committed in the controllers' logs on disk."""
-        wanted = ReadRegistrations([(topic.name, index) for topic, index in partitions])
+        wanted = readings.ReadRegistrations([(topic.name, index) for topic, index in partitions])
         return self._read("cluster", wanted, lambda: self._require_cluster().registrations(partitions))
 
     def ask_controllers(self) -> None:
@@ -378,7 +362,7 @@ class Bench:
         self.ask_controllers()
         logs = cache(self._cluster.metadata_logs)
         for name in self.controllers:
-            self._read(name, ReadMetadataLog(), partial(_one_of, logs, name))
+            self._read(name, readings.ReadMetadataLog(), partial(_one_of, logs, name))
 
     def _read(self, node: str, wanted: Operation[T], read: Callable[[], T]) -> T:
         answer: type[T] = wanted.answer

@@ -6,17 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from conformance.judging import excuses
 from conformance.judging.due_in_words import end_in_words, overdue_in_words
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
-from conformance.judging.excuses import (
-    ENDED_BY_FAULT,
-    EXPENDED,
-    FAULT_STOOD,
-    NOT_READ,
-    OUT_OF_MEMORY,
-    STARVED,
-    Evidence,
-)
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
 from conformance.judging.waits import FailedWait
 from history.due import COORDINATOR_TIMEOUT, START_TIMEOUT, Due, is_starved
@@ -140,7 +132,7 @@ class _Late(NamedTuple):
 
     event: Overdue
     case: str
-    excuse: Evidence | None
+    excuse: excuses.Evidence | None
     shown: str
 
 
@@ -171,14 +163,14 @@ def _replaced_disks(history: History, overdue: Overdue) -> set[int]:
     return {member["id"] for member in history.example.members if member["name"] in nodes}
 
 
-def _why_late(history: History, overdue: Overdue) -> Evidence | None:
+def _why_late(history: History, overdue: Overdue) -> excuses.Evidence | None:
     wait = FailedWait(history, overdue)
     if wait.ran_out_of_memory:
-        return OUT_OF_MEMORY
+        return excuses.OUT_OF_MEMORY
     if is_starved(overdue.late, overdue.within):
-        return STARVED
+        return excuses.STARVED
     if wait.hit_by_fault:
-        return FAULT_STOOD
+        return excuses.FAULT_STOOD
     return withheld_by_elections(history, overdue)
 
 
@@ -200,7 +192,7 @@ class _ProcessEnded(NamedTuple):
     """A process that ended by itself, with any excuse for its end."""
 
     event: Ended
-    excuse: Evidence | None
+    excuse: excuses.Evidence | None
     shown: str
 
 
@@ -209,12 +201,12 @@ def _process_ends(history: History, noted: Sequence[AnyEvent]) -> Sequence[_Proc
     return [_ProcessEnded(e, _why_ended(history, e), end_in_words(history, e)) for e in ends]
 
 
-def _why_ended(history: History, end: Ended) -> Evidence | None:
+def _why_ended(history: History, end: Ended) -> excuses.Evidence | None:
     if end.out_of_memory:
-        return OUT_OF_MEMORY
+        return excuses.OUT_OF_MEMORY
     if _is_expended(history, end):
-        return EXPENDED
-    return ENDED_BY_FAULT if _may_end(history, end) else None
+        return excuses.EXPENDED
+    return excuses.ENDED_BY_FAULT if _may_end(history, end) else None
 
 
 def _is_expended(history: History, end: Ended) -> bool:
@@ -371,9 +363,9 @@ def _elects(owed: OwedStep) -> Callable[[Fault], Iterator[Claim]]:
             yield Finding(True, owed.case, (event.n,))
         elif not met and waited >= owed.within:
             if is_starved(event.detail.get("late", 0.0), waited):
-                yield Excuse(STARVED, owed.case)
+                yield Excuse(excuses.STARVED, owed.case)
             elif "trouble" in event.detail:
-                yield Excuse(NOT_READ, owed.case)
+                yield Excuse(excuses.NOT_READ, owed.case)
             else:
                 yield Finding(
                     False,

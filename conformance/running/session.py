@@ -15,17 +15,9 @@ import pytest
 from conformance.catalogue import CatalogueError, shipped_rows
 from conformance.catalogue.deviations import load_deviations
 from conformance.catalogue.near import similar_rows
+from conformance.core import registry
 from conformance.core.machines import AnyMachine, MachineCheck, all_machines
 from conformance.core.profiles import MINUTES
-from conformance.core.registry import (
-    AnyCheck,
-    checks_by_row,
-    every_check,
-    is_in_profile,
-    is_soak,
-    own_checks,
-    rows_observed_by,
-)
 from conformance.judging import patch_releases
 from conformance.judging.news import ColumnNews, explained_cases
 from conformance.judging.pooling import judge_shards, verdict_lines
@@ -39,15 +31,7 @@ from conformance.running.machine.beginning import Beginning, read_beginning
 from conformance.running.machine.investigator import REPLAYS
 from conformance.running.machine.reach import reach_lines
 from conformance.running.machine.run import MachineRun
-from conformance.running.planning.budget import (
-    PARTS,
-    WHOLE_PARTS,
-    TimePlan,
-    Work,
-    estimate_of,
-    plan_time,
-    total_seconds,
-)
+from conformance.running.planning import budget
 from conformance.running.planning.costs import cost_deviation_lines, shipped_costs
 from conformance.running.planning.forecast import Item, ScheduledItem, forecast, plan_lines, sum_lines
 from conformance.running.planning.ordering import RunItem, SomePlanned, has_ample_time, sort_items
@@ -90,7 +74,7 @@ class ConformanceSession:
         self._cells: list[Cell] = []
         self._lines: list[str] = []
         self._expected: dict[str, int] = {}
-        self._plan: TimePlan | None = None
+        self._plan: budget.TimePlan | None = None
 
     @classmethod
     def begin(cls, config: pytest.Config) -> ConformanceSession:
@@ -150,7 +134,7 @@ class ConformanceSession:
         """The labels of the columns of this run."""
         return list(self.images)
 
-    def selects(self, check: AnyCheck) -> bool:
+    def selects(self, check: registry.AnyCheck) -> bool:
         return _selects_check(self.settings, self._replay, check)
 
     def header(self) -> list[str]:
@@ -167,7 +151,7 @@ class ConformanceSession:
             self._lab.progress.note_total(self._expected)
         return self._lab
 
-    def parts(self, check: AnyCheck) -> int:
+    def parts(self, check: registry.AnyCheck) -> int:
         return _count_parts(self.settings, self._replay, check, self.workers // len(self.images))
 
     @property
@@ -187,34 +171,34 @@ class ConformanceSession:
         time."""
         return self.workers if self.settings.fills_its_time and not self.settings.machines else 0
 
-    def expects(self, items: Sequence[Work]) -> None:
+    def expects(self, items: Sequence[budget.Work]) -> None:
         """Plan the time of the collected items, for all workers together."""
         self._expected = dict(Counter(work.label for work in items))
-        self._plan = plan_time(self.settings.profile, self.settings.minutes, items, self.workers)
+        self._plan = budget.plan_time(self.settings.profile, self.settings.minutes, items, self.workers)
 
     def in_order(self, items: Sequence[SomePlanned]) -> list[SomePlanned]:
         """Return the collected items in the order in which they begin."""
         return _in_order(self.settings, items, self.workers)
 
-    def run_check(self, check: AnyCheck, work: Work) -> CheckRun:
+    def run_check(self, check: registry.AnyCheck, work: budget.Work) -> CheckRun:
         """Run a check, or one part of a machine, on one column."""
         run = self._run_of(check, work)
         self.lab.progress.note_check(work.label, check.id)
         self._do_timed(work, lambda: run.run(self.lab.allowance(work)))
         return run
 
-    def search(self, checks: Sequence[AnyCheck], work: Work) -> Search:
+    def search(self, checks: Sequence[registry.AnyCheck], work: budget.Work) -> Search:
         """Spend the remaining time on a column's rarest cases."""
         search = Search(self.lab, work.label, checks, work.part)
         self._do_timed(work, lambda: search.run(self.lab.allowance(work)))
         return search
 
-    def _do_timed(self, work: Work, do: Callable[[], None]) -> None:
+    def _do_timed(self, work: budget.Work, do: Callable[[], None]) -> None:
         with counted_in(self.lab.ledger(work.label)), spending("act"):
             do()
         self.lab.progress.note_end()
 
-    def _run_of(self, check: AnyCheck, work: Work) -> CheckRun:
+    def _run_of(self, check: registry.AnyCheck, work: budget.Work) -> CheckRun:
         if self._replay is not None:
             return ReplayRun(check, self._replay, self.lab, work.label)
         if isinstance(check, MachineCheck):
@@ -241,10 +225,12 @@ class ConformanceSession:
         self._cells = judge_shards(shards, run=self.run.id)
         # The replays of one schedule are not expected to reach anything else.
         reached_lines = (
-            [] if self._replay is not None else statistics_lines(totals_by_check(shards, self.run.id), every_check())
+            []
+            if self._replay is not None
+            else statistics_lines(totals_by_check(shards, self.run.id), registry.every_check())
         )
         news = self._news(shards)
-        left = unfinished_lines(shards, every_check(), self.settings.out_dir)
+        left = unfinished_lines(shards, registry.every_check(), self.settings.out_dir)
         self._lines = [
             *reached_lines,
             *reach_lines(self.settings.out_dir),
@@ -291,10 +277,10 @@ class Listing:
         self._turns: list[ScheduledItem] = []
         self._workers = _workers_of(config)
 
-    def selects(self, check: AnyCheck) -> bool:
+    def selects(self, check: registry.AnyCheck) -> bool:
         return _selects_check(self.settings, self._replay, check)
 
-    def parts(self, check: AnyCheck) -> int:
+    def parts(self, check: registry.AnyCheck) -> int:
         return _count_parts(self.settings, self._replay, check)
 
     def in_order(self, items: Sequence[SomePlanned]) -> list[SomePlanned]:
@@ -305,7 +291,7 @@ class Listing:
         """Forecast the run of these items, in the order in which they were collected."""
         works = [item.work for item in items]
         units = plan_units(works, self._workers, timed=self.settings.is_timed)
-        plan = plan_time(self.settings.profile, self.settings.minutes, works, self._workers)
+        plan = budget.plan_time(self.settings.profile, self.settings.minutes, works, self._workers)
         planned = [
             Item(work=item.work, unit=unit, cluster=item.cluster) for item, unit in zip(items, units, strict=True)
         ]
@@ -319,7 +305,7 @@ class Listing:
 
 def _in_order(settings: Settings, items: Sequence[SomePlanned], workers: int) -> list[SomePlanned]:
     works = [item.work for item in items]
-    seconds = total_seconds(settings.profile, settings.minutes, works)
+    seconds = budget.total_seconds(settings.profile, settings.minutes, works)
     return sort_items(items, timed=settings.is_timed, ample=not seconds or has_ample_time(works, seconds, workers))
 
 
@@ -371,7 +357,7 @@ def _is_whole(config: pytest.Config) -> bool:
 
 def _estimates() -> dict[str, float]:
     """Return the estimated seconds of each check that was never measured."""
-    return {id: estimate_of(check) for id, check in every_check().items()}
+    return {id: budget.estimate_of(check) for id, check in registry.every_check().items()}
 
 
 def _early_end(exitstatus: int, hung: str) -> str:
@@ -396,7 +382,7 @@ def _refuse_twice(label: str, image: Image, others: dict[str, Image]) -> None:
         )
 
 
-def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck) -> bool:
+def _selects_check(settings: Settings, replay: Schedule | None, check: registry.AnyCheck) -> bool:
     """True if the check runs: it is the schedule's, or it is a check of a selected row and fits the profile's time.
 
     Selecting a machine by name selects it in any profile, as a check of each row that its histories show.
@@ -407,16 +393,16 @@ def _selects_check(settings: Settings, replay: Schedule | None, check: AnyCheck)
         return False
     wanted = {row.id for row in shipped_rows().matching(settings.requirements)}
     if not settings.requirements:
-        fits = bool(settings.machines) or is_in_profile(check, settings.profile)
-        return fits and bool(wanted.intersection(rows_observed_by(check)))
-    if is_soak(check) and settings.profile != "nightly":
+        fits = bool(settings.machines) or registry.is_in_profile(check, settings.profile)
+        return fits and bool(wanted.intersection(registry.rows_observed_by(check)))
+    if registry.is_soak(check) and settings.profile != "nightly":
         return False
     if settings.all_that_see_it or settings.machines:
-        return bool(wanted.intersection(rows_observed_by(check)))
-    return any(check.id in own_checks().get(row, ()) for row in wanted)
+        return bool(wanted.intersection(registry.rows_observed_by(check)))
+    return any(check.id in registry.own_checks().get(row, ()) for row in wanted)
 
 
-def _is_machine_of(settings: Settings, check: AnyCheck) -> bool:
+def _is_machine_of(settings: Settings, check: registry.AnyCheck) -> bool:
     return isinstance(check, MachineCheck) and bool({ALL_MACHINES, machine_name(check)}.intersection(settings.machines))
 
 
@@ -432,7 +418,7 @@ def refuse_unknown_machines(names: Sequence[str], option: str) -> None:
         raise ValueError(f"{option} {unknown[0]!r}: there is no such machine. Give one of {', '.join(known)}.")
 
 
-def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, workers: int = 1) -> int:
+def _count_parts(settings: Settings, replay: Schedule | None, check: registry.AnyCheck, workers: int = 1) -> int:
     """Return the number of parts in which a check runs; a schedule is replayed by one worker.
 
     If only machines run, they share a column's `workers`: each part has a worker from beginning to end.
@@ -442,7 +428,7 @@ def _count_parts(settings: Settings, replay: Schedule | None, check: AnyCheck, w
     if settings.machines:
         machines = sum(_selects_check(settings, replay, one) for one in all_machines().values())
         return max(1, workers // max(1, machines))
-    return (WHOLE_PARTS if settings.is_whole_profile else PARTS)[settings.profile]
+    return (budget.WHOLE_PARTS if settings.is_whole_profile else budget.PARTS)[settings.profile]
 
 
 def _versions_to_run(settings: Settings) -> tuple[str, ...]:
@@ -464,7 +450,7 @@ def _refuse_empty_globs(settings: Settings) -> None:
         raise ValueError(
             f"--requirement {asked!r} compares columns in the merge, so there is nothing to run: `{COMMAND} matrix` judges it."
         )
-    if not rows & checks_by_row().keys():
+    if not rows & registry.checks_by_row().keys():
         raise ValueError(
             f"--requirement {asked!r} is in the catalogue and has no check yet, so there is nothing to run: see "
             f"`{COMMAND} rows {shlex.quote(asked)}`."

@@ -14,17 +14,8 @@ from history.command import replay_command
 from protocol.words import say
 from reports.insights import Insights
 from reports.matrix import ColumnReport, Matrix, ReportedCell, RowFacts, Violation
+from reports.texts import wording
 from reports.texts.versions import in_words, spans, unrun_in_words, with_age
-from reports.texts.wording import (
-    GLYPHS,
-    MEANINGS,
-    TICKETS,
-    cell_reason,
-    commands_again,
-    missing_examples,
-    sentence_of,
-    undecided_in_words,
-)
 
 _RUNS = 10
 _PATHS = 5
@@ -66,7 +57,7 @@ class ExplainedCell(NamedTuple):
 def explanation(about: ExplainedCell) -> Iterator[str]:
     """Yield the lines of the explanation; texts from brokers stay unchanged."""
     cell = about.cell
-    yield f"{about.requirement} on {about.label}: {GLYPHS[cell.verdict]} {cell.verdict}"
+    yield f"{about.requirement} on {about.label}: {wording.GLYPHS[cell.verdict]} {cell.verdict}"
     for title, lines in (
         ("What it asks", _question_lines(about)),
         ("Why it is so", _verdict_lines(about)),
@@ -110,11 +101,11 @@ def _ranges_text(ranges: list[str]) -> str:
 
 def _verdict_lines(about: ExplainedCell) -> Iterator[str]:
     cell = about.cell
-    yield f"  {cell.verdict}: {MEANINGS[cell.verdict]}"
-    if reason := cell_reason(cell):
+    yield f"  {cell.verdict}: {wording.MEANINGS[cell.verdict]}"
+    if reason := wording.cell_reason(cell):
         yield f"  {reason}"
     for entry in cell.known:
-        ticket = f" ({TICKETS}{entry.ticket})" if entry.ticket else ""
+        ticket = f" ({wording.TICKETS}{entry.ticket})" if entry.ticket else ""
         what = "race" if entry.race else "deviation"
         yield f"  Known {what} of {_ranges_text(list(entry.versions))}{ticket}: {' '.join(entry.reason.split())}"
     yield from (f"  The column is incomplete: {reason}" for reason in about.column.incomplete)
@@ -138,7 +129,7 @@ def _basis_lines(about: ExplainedCell) -> Iterator[str]:
         needed = f"{floor.observations} {counted}, {floor.inputs} distinct inputs, {floor.examples} examples{changed}"
         yield f"  Floor of each case: {needed}"
     yield f"  Checks: {cell.checks.ran} of {cell.checks.known} ran, {cell.checks.errors} in trouble of the kit"
-    yield from (f"    {text}" for text in missing_examples(cell))
+    yield from (f"    {text}" for text in wording.missing_examples(cell))
     yield from _check_lines(about)
     for name, count in cell.faults.items():
         yield f"  Fault {name}: {count.witnessed} witnessed of {count.injected} injected, {count.healed} healed"
@@ -160,7 +151,7 @@ def _tally_text(about: ExplainedCell, case: str, tally: CaseTally) -> str:
     idle = count_idle(about.rule, case, tally) if about.rule else 0
     calm = f" ({idle} of them where nothing was disturbed)" if idle else ""
     wavering = ", identical tries answered differently" if tally.wavering else ""
-    seen = ", ".join([f"{', '.join(counts) or 'nothing seen'}{calm}", *undecided_in_words(tally)])
+    seen = ", ".join([f"{', '.join(counts) or 'nothing seen'}{calm}", *wording.undecided_in_words(tally)])
     situations = f"{tally.situations} situations, " if about.rule and by_situation(about.rule, case) else ""
     return f"{seen}; {situations}{tally.inputs} distinct inputs, {tally.examples} examples{wavering}"
 
@@ -189,7 +180,7 @@ def _violation_lines(about: ExplainedCell) -> Iterator[str]:
         shown = alike[0]
         label = f" [{shown.label}]" if shown.label else ""
         times = sum(one.times for one in alike)
-        yield f"  Case {shown.case}{label}, seen {times} times by {shown.check}: {sentence_of(shown)}"
+        yield f"  Case {shown.case}{label}, seen {times} times by {shown.check}: {wording.sentence_of(shown)}"
         if shown.evidence:
             yield f"      report: {_path_text(about, f'{shown.evidence}/report.md')}"
         if shown.history:
@@ -208,7 +199,7 @@ def _violation_lines(about: ExplainedCell) -> Iterator[str]:
 def _history_lines(about: ExplainedCell) -> Iterator[str]:
     for verdict, cells in groupby(about.cells, key=lambda cell: cell.verdict):
         labels = [cell.kafka_version for cell in cells]
-        yield f"  {GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
+        yield f"  {wording.GLYPHS[verdict]} {verdict}: {spans(labels, labels)}"
     for first in about.insights.firsts:
         if first.requirement == about.requirement and first.bad:
             good, again = with_age(first, first.last_good), with_age(first, first.first_good)
@@ -224,7 +215,7 @@ def _trend_lines(about: ExplainedCell) -> Iterator[str]:
     points = [point for point in about.insights.trend if (point.requirement, point.kafka_version) == key]
     for point in points[-_RUNS:]:
         counts = f"{point.observations} observations, {point.violations} violations"
-        yield f"  {point.run_date} {point.run}: {GLYPHS[point.verdict]} {point.verdict}, {counts}"
+        yield f"  {point.run_date} {point.run}: {wording.GLYPHS[point.verdict]} {point.verdict}, {counts}"
 
 
 def _command_lines(about: ExplainedCell) -> Iterator[str]:
@@ -233,7 +224,7 @@ def _command_lines(about: ExplainedCell) -> Iterator[str]:
     if cell.verdict in ("inapplicable", "untested"):
         return
     target = about.column.selection
-    if commands := commands_again(cell, target):
+    if commands := wording.commands_again(cell, target):
         yield "  Run what saw it again:" if cell.shown else "  Run the row again:"
         yield from (f"      {command}" for command in commands[:_PATHS])
     replayed = dict.fromkeys(shown.evidence for shown in cell.shown if shown.evidence)

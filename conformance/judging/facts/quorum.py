@@ -10,18 +10,8 @@ from conformance.judging.facts.exchange import NONE, Attributed, Decoding, Excha
 from history.events import Fault
 from history.readings import File, Mail, ReadFile, Received, ReceiveRequest
 from history.subjects import METADATA_LOG
+from protocol import quorum
 from protocol.log import EpochAndOffset, Fetch, FetchedPartition, LeaderAndEpoch
-from protocol.quorum import (
-    BeginQuorumEpoch,
-    DescribeQuorum,
-    EndQuorumEpoch,
-    FetchSnapshot,
-    QuorumAnswer,
-    RaftAnswer,
-    SnapshotPiece,
-    Vote,
-    VoteAnswer,
-)
 
 QUORUM_STATE = "__cluster_metadata-0/quorum-state"
 EPOCHS = "__cluster_metadata-0/leader-epoch-checkpoint"
@@ -61,7 +51,7 @@ class ForgedRequest(Exchange, frozen=True, gc=False):
 
 
 class QuorumDescription(Exchange, frozen=True, gc=False):
-    said: QuorumAnswer
+    said: quorum.QuorumAnswer
 
 
 class MetadataBatch(msgspec.Struct, frozen=True, gc=False):
@@ -147,8 +137,8 @@ def _forged(sender: int, at: Decoding) -> Iterator[Attributed]:
     yield from _quorum(ForgedRequest(*at.exchange(), sender))
 
 
-@decodes(Vote, about=["quorum"], lost=True)
-def _vote(request: Vote, answer: VoteAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(quorum.Vote, about=["quorum"], lost=True)
+def _vote(request: quorum.Vote, answer: quorum.VoteAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the facts of a Vote. A Vote with last offset -1 is refused before it changes any state: the kit uses it to ask, and
     it does not count as forged."""
     if isinstance(answer, LostAnswer):
@@ -179,17 +169,21 @@ def _pair(known: LeaderAndEpoch) -> tuple[int, int]:
     return known.leader_id, known.leader_epoch
 
 
-@decodes(BeginQuorumEpoch, about=["quorum"], lost=True)
-def _begin(request: BeginQuorumEpoch, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(quorum.BeginQuorumEpoch, about=["quorum"], lost=True)
+def _begin(
+    request: quorum.BeginQuorumEpoch, answer: quorum.RaftAnswer | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     yield from _of_leader("begin", request.leader_id, answer, at)
 
 
-@decodes(EndQuorumEpoch, about=["quorum"], lost=True)
-def _end(request: EndQuorumEpoch, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(quorum.EndQuorumEpoch, about=["quorum"], lost=True)
+def _end(request: quorum.EndQuorumEpoch, answer: quorum.RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     yield from _of_leader("end", request.leader_id, answer, at)
 
 
-def _of_leader(source: Source, sender: int, answer: RaftAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+def _of_leader(
+    source: Source, sender: int, answer: quorum.RaftAnswer | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     """Yield the facts of a request sent under the id of a leader."""
     if isinstance(answer, LostAnswer):
         yield from _forged(sender, at)
@@ -199,16 +193,16 @@ def _of_leader(source: Source, sender: int, answer: RaftAnswer | LostAnswer, at:
             yield from _forged(sender, at)
 
 
-@decodes(FetchSnapshot, about=["quorum"])
-def _fetch_snapshot(request: FetchSnapshot, answer: SnapshotPiece, at: Decoding) -> Iterator[Attributed]:
+@decodes(quorum.FetchSnapshot, about=["quorum"])
+def _fetch_snapshot(request: quorum.FetchSnapshot, answer: quorum.SnapshotPiece, at: Decoding) -> Iterator[Attributed]:
     if answer.current_leader is not None:
         yield from _known("fetch-snapshot", *_pair(answer.current_leader), at)
     if answer.error == answer.top_level_error == NONE:
         yield from _forged(request.replica_id, at)
 
 
-@decodes(DescribeQuorum, about=["quorum"])
-def _describe(request: DescribeQuorum, answer: QuorumAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(quorum.DescribeQuorum, about=["quorum"])
+def _describe(request: quorum.DescribeQuorum, answer: quorum.QuorumAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield a description. A description with an error has only zeros, and yields nothing."""
     if answer.error == answer.top_level_error == NONE:
         yield from _known("describe", answer.leader_id, answer.leader_epoch, at)

@@ -5,16 +5,7 @@ from math import inf
 
 import msgspec
 
-from conformance.judging.excuses import (
-    BYTES_FLIPPED,
-    COMPACTED,
-    DISK_REPLACED,
-    EPOCH_CACHE_LOST,
-    EPOCHS_LOST,
-    LOOKED_TOO_RARELY,
-    NOT_AT_REST,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.log import FetchResult, PartitionAtBroker, ReplicaOnDisk, say_epochs
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -93,12 +84,12 @@ def _end_of_wait(story: PartitionStory) -> int:
     return story.timeline.rest if story.timeline.rest >= 0 else story.timeline.disagreed
 
 
-def permitted_difference(story: PartitionStory) -> Evidence | None:
+def permitted_difference(story: PartitionStory) -> excuses.Evidence | None:
     """Return the evidence by which replicas may differ at the end; None if they must not, or if there is no end."""
     since = _end_of_wait(story)
     if since >= 0 and may_be_compacted(story, since):
-        return COMPACTED
-    return BYTES_FLIPPED if since >= 0 and story.derive(ReplicaDamage).is_corrupt(since) else None
+        return excuses.COMPACTED
+    return excuses.BYTES_FLIPPED if since >= 0 and story.derive(ReplicaDamage).is_corrupt(since) else None
 
 
 def _had_time_to_agree(story: PartitionStory) -> bool:
@@ -160,14 +151,14 @@ def replicas_agree_at_quiescence(story: PartitionStory) -> Iterator[Claim]:
         if isinstance(claim, Excuse) or claim.held or certain:
             yield claim
         else:
-            yield Excuse(NOT_AT_REST if end.watched else LOOKED_TOO_RARELY, claim.case)
+            yield Excuse(excuses.NOT_AT_REST if end.watched else excuses.LOOKED_TOO_RARELY, claim.case)
 
 
 def _in_sync(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
     if end.look is None:
         return
     if end.look.leader < 0 and _all_lost_directories(story, end.look):
-        yield Excuse(DISK_REPLACED, "isr")
+        yield Excuse(excuses.DISK_REPLACED, "isr")
         return
     shown = f"leader {end.look.leader} at {end.look.epoch}, ISR {say(end.look.isr)} of {say(end.look.replicas)}"
     for id in end.look.replicas:
@@ -193,7 +184,7 @@ def _logs(end: FinalState) -> Iterator[Claim]:
         stuck = _log_end_difference(end.leader, other) if end.below == inf else ""
         differs = stuck or _differs(end.leader, other, end.below)
         if not differs and _differs(end.leader, other, inf):
-            yield Excuse(EPOCHS_LOST, "logs")
+            yield Excuse(excuses.EPOCHS_LOST, "logs")
         label = "stuck" if stuck else "divergent-prefix"
         yield Finding(not differs, "logs", (end.leader.event, other.event), differs, label)
         if not differs and end.below == inf:
@@ -219,8 +210,8 @@ def _compare_disks(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
         shown = "" if mine == theirs else f"on disk {first_difference(led[0].node, mine, other.node, theirs)}"
         yield Finding(mine == theirs, "logs", by, shown, "divergent-prefix")
         # A replica learns the leader epochs of batches that it fetches again, not of those that it kept.
-        if EPOCH_CACHE_LOST in {damage.damage_at(held.node, held.event) for held in (led[0], other)}:
-            yield Excuse(EPOCH_CACHE_LOST, "maps")
+        if excuses.EPOCH_CACHE_LOST in {damage.damage_at(held.node, held.event) for held in (led[0], other)}:
+            yield Excuse(excuses.EPOCH_CACHE_LOST, "maps")
             continue
         maps = [_entries(held, low) for held in (led[0], other)]
         shown = (
@@ -275,7 +266,7 @@ def healed_replicas_converge(story: PartitionStory) -> Iterator[Claim]:
             label = "stuck" if story.timeline.rest < 0 else "divergent-prefix"
             yield Finding(False, case, by, shown, label)
         else:
-            yield Excuse(NOT_AT_REST if end.watched else LOOKED_TOO_RARELY, case)
+            yield Excuse(excuses.NOT_AT_REST if end.watched else excuses.LOOKED_TOO_RARELY, case)
 
 
 def _fenced_followers(story: PartitionStory) -> Iterator[tuple[str, int]]:

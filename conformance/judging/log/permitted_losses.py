@@ -9,16 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from conformance.judging.excuses import (
-    DISK_LOST_BY_FAULT,
-    DISKS_OF_MIN_ISR_LOST,
-    ELECTED_UNCLEANLY_BY_CONFIG,
-    ELECTED_UNCLEANLY_BY_FAULT,
-    ELECTED_UNCLEANLY_ON_REQUEST,
-    EPOCH_FILE_LOST_BY_FAULT,
-    LAST_KNOWN_LEADER,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.log import UncleanElectionResult
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership, may_lag, next_change_of_leader
@@ -39,10 +30,10 @@ EPOCHS_OF_A_RESTART = 2
 
 ELECTIONS = frozenset(
     (
-        ELECTED_UNCLEANLY_ON_REQUEST,
-        ELECTED_UNCLEANLY_BY_FAULT,
-        ELECTED_UNCLEANLY_BY_CONFIG,
-        LAST_KNOWN_LEADER,
+        excuses.ELECTED_UNCLEANLY_ON_REQUEST,
+        excuses.ELECTED_UNCLEANLY_BY_FAULT,
+        excuses.ELECTED_UNCLEANLY_BY_CONFIG,
+        excuses.LAST_KNOWN_LEADER,
     )
 )
 """Elections after which a former leader may be alone in its ISR and commit records that will be lost."""
@@ -56,7 +47,7 @@ class PermittedLoss(NamedTuple):
     """
 
     at: Moment
-    by: Evidence
+    by: excuses.Evidence
     above: float = 0
     disks: int = 0
 
@@ -81,9 +72,9 @@ class PermittedLosses:
         self,
         first: Moment,
         second: Moment,
-        among: frozenset[Evidence] | None = None,
+        among: frozenset[excuses.Evidence] | None = None,
         offset: float = inf,
-    ) -> Evidence | None:
+    ) -> excuses.Evidence | None:
         """Return the permission to lose a record of the first moment by the second; None without one.
 
         A fault that cut a log permits no loss below the log end that it left. Without an `offset`, any record counts.
@@ -92,7 +83,7 @@ class PermittedLosses:
         chosen = (loss for loss in losses if among is None or loss.by in among)
         return next((loss.by for loss in chosen if self._was_on_at_most(loss.disks, first, second)), None)
 
-    def permission_to_elect(self, first: Moment, second: Moment) -> Evidence | None:
+    def permission_to_elect(self, first: Moment, second: Moment) -> excuses.Evidence | None:
         """Return the permission to elect a replica that need not have all records; None without one."""
         return next((loss.by for loss in self.all if first < loss.at < second and loss.by in ELECTIONS), None)
 
@@ -118,19 +109,19 @@ class PermittedLosses:
     def _elections(self) -> Iterator[PermittedLoss]:
         registrations = self.story.derive(EpochRegistrations)
         for election in self.story.unclean_elections:
-            found = self._change_after(election.asked, ELECTED_UNCLEANLY_ON_REQUEST)
+            found = self._change_after(election.asked, excuses.ELECTED_UNCLEANLY_ON_REQUEST)
             yield from (loss for loss in found if not self._was_clean(election, loss))
         for span in self._damage.faults_with(lambda effects: effects.elects_uncleanly):
             if span.partition:  # one that names no partition is by an ElectLeaders in the history
-                yield from self._change_after(span.began, ELECTED_UNCLEANLY_BY_FAULT, span.ended)
+                yield from self._change_after(span.began, excuses.ELECTED_UNCLEANLY_BY_FAULT, span.ended)
         for epoch, node in self._leadership.leaders.items():
             before = registrations.last_before(epoch)
             if before is None:
                 continue
             if _is_last_known(self.story, epoch, node, before):
-                yield _at_begin(epoch, LAST_KNOWN_LEADER, self._log_end_of_last_known(epoch, node))
+                yield _at_begin(epoch, excuses.LAST_KNOWN_LEADER, self._log_end_of_last_known(epoch, node))
             elif self._may_be_allowed(epoch, before) and not _may_lead(self.story, epoch, before):
-                yield _at_begin(epoch, ELECTED_UNCLEANLY_BY_CONFIG)
+                yield _at_begin(epoch, excuses.ELECTED_UNCLEANLY_BY_CONFIG)
 
     def _log_end_of_last_known(self, epoch: int, node: str) -> float:
         """Return the log end that faults left a last known leader; infinite without such faults, since its unclean shutdown alone
@@ -162,7 +153,7 @@ class PermittedLosses:
         kept = leaderless and not started_uncleanly(self.story, node, before.event, began)
         return kept or (not election.granted and before.event > election.event)
 
-    def _change_after(self, event: int, by: Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
+    def _change_after(self, event: int, by: excuses.Evidence, end: int | None = None) -> Iterator[PermittedLoss]:
         """Yield the loss at the next election of another leader. The election of the same leader loses nothing."""
         changed = next_change_of_leader(self._leadership.leaders, self._leadership.newest_epoch_before(event))
         if changed is not None and (end is None or self._leadership.first_named(changed) < end):
@@ -208,9 +199,9 @@ class PermittedLosses:
         nodes, known = {node for node, _ in damaged}, self._leadership.newest_epoch_before(event)
         leader = self._leadership.leaders.get(known)
         if leader is None or leader in nodes:
-            yield PermittedLoss(self._moment(event), DISKS_OF_MIN_ISR_LOST, above, disks)
+            yield PermittedLoss(self._moment(event), excuses.DISKS_OF_MIN_ISR_LOST, above, disks)
         if leader not in nodes and (later := self._epoch_after_unseen_leader(event, known)) is not None:
-            yield PermittedLoss((later, EPOCH_BEGIN), DISKS_OF_MIN_ISR_LOST, above, disks)
+            yield PermittedLoss((later, EPOCH_BEGIN), excuses.DISKS_OF_MIN_ISR_LOST, above, disks)
 
     def _epoch_after_unseen_leader(self, event: int, known: int) -> int | None:
         """Return the next epoch that was named, if the leader may have had a successor that was never described: it was cut off
@@ -237,16 +228,16 @@ class PermittedLosses:
         epoch, _ = moment = self._moment(span.began)
         reads = (read for read in self._leadership.leader_reads if read.node == node and read.cur == epoch)
         if any(read.asked > span.began for read in reads):
-            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
+            yield PermittedLoss(moment, excuses.DISK_LOST_BY_FAULT, self._log_end_left(node, span))
         led = min((later for later in self._leadership.epochs_of(node) if later > epoch), default=-1)
         before = self.story.derive(EpochRegistrations).last_before(led)
         id = self.story.timeline.ids.get(node, -1)
         if before is None or not before.may_elect(id) or self._has_rejoined(node, span.began, led):
             return
         if self._leadership.first_named(led) < span.ended or self._was_in_sync_and_down(node, before):
-            yield _at_begin(led, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
+            yield _at_begin(led, excuses.DISK_LOST_BY_FAULT, self._log_end_left(node, span))
         elif self._was_alone_in_isr(node, span, led):
-            yield PermittedLoss(moment, DISK_LOST_BY_FAULT, self._log_end_left(node, span))
+            yield PermittedLoss(moment, excuses.DISK_LOST_BY_FAULT, self._log_end_left(node, span))
 
     def _log_end_left(self, node: str, span: FaultSpan) -> int:
         """Return the log end that the fault left of this partition; 0 if it is unknown or everything was lost."""
@@ -309,7 +300,7 @@ class PermittedLosses:
         led = next((n for n, epoch in enumerate(later) if leadership.leaders[epoch] in span.nodes), len(later))
         above = min((self._damage.checkpointed_high_watermark(node, span.began) for node in span.nodes), default=0)
         for epoch in later[led:]:
-            yield _at_begin(epoch, EPOCH_FILE_LOST_BY_FAULT, above)
+            yield _at_begin(epoch, excuses.EPOCH_FILE_LOST_BY_FAULT, above)
 
     def _moment(self, event: int) -> Moment:
         return self._leadership.newest_epoch_before(event), event
@@ -326,7 +317,7 @@ def elected_former_leader(story: PartitionStory, election: UncleanElectionResult
     return election.granted and again > known and all(one in leadership.leaders for one in passed)
 
 
-def _at_begin(epoch: int, by: Evidence, above: float = 0) -> PermittedLoss:
+def _at_begin(epoch: int, by: excuses.Evidence, above: float = 0) -> PermittedLoss:
     return PermittedLoss((epoch, EPOCH_BEGIN), by, above)
 
 

@@ -9,16 +9,8 @@ from bisect import bisect_left
 
 import msgspec
 
+from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import by_event
-from conformance.judging.facts.log import (
-    EpochEndOffset,
-    ErrorResponse,
-    FetchResult,
-    OffsetLookup,
-    ReplicaBatch,
-    by_epoch,
-    by_last,
-)
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 
@@ -33,7 +25,7 @@ class ReplicaLog(msgspec.Struct, frozen=True):
     batches may have been appended since, or -1. The log start was between `low` and `start`, each -1 if unknown.
     """
 
-    held: tuple[ReplicaBatch, ...]
+    held: tuple[facts.ReplicaBatch, ...]
     end: int
     low: int
     start: int
@@ -44,25 +36,25 @@ class ReplicaLog(msgspec.Struct, frozen=True):
         """The offset from which `held` is complete."""
         return self.low if self.low >= 0 else self.start
 
-    def from_offset(self, offset: int) -> ReplicaBatch | None:
+    def from_offset(self, offset: int) -> facts.ReplicaBatch | None:
         """Return the first certain batch that ends at or above an offset."""
-        place = bisect_left(self.held, offset, key=by_last)
+        place = bisect_left(self.held, offset, key=facts.by_last)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def batch_at(self, offset: int) -> ReplicaBatch | None:
+    def batch_at(self, offset: int) -> facts.ReplicaBatch | None:
         found = self.from_offset(offset)
         return found if found is not None and found.base <= offset else None
 
-    def first_after_epoch(self, epoch: int) -> ReplicaBatch | None:
+    def first_after_epoch(self, epoch: int) -> facts.ReplicaBatch | None:
         """Return the first batch of a later epoch."""
-        place = bisect_left(self.held, epoch + 1, key=by_epoch)
+        place = bisect_left(self.held, epoch + 1, key=facts.by_epoch)
         found = self.held[place] if place < len(self.held) else None
         return found if found is not None and found.epoch != self.appended else None
 
-    def last_of_epoch(self, epoch: int) -> ReplicaBatch | None:
+    def last_of_epoch(self, epoch: int) -> facts.ReplicaBatch | None:
         """Return the last batch of an epoch."""
-        place = bisect_left(self.held, epoch + 1, key=by_epoch) - 1
+        place = bisect_left(self.held, epoch + 1, key=facts.by_epoch) - 1
         found = self.held[place] if place >= 0 else None
         return found if found is not None and found.epoch == epoch != self.appended else None
 
@@ -73,18 +65,20 @@ class ReplicaLogs:
     def __init__(self, story: PartitionStory) -> None:
         self.story = story
         self._leadership = story.derive(Leadership)
-        self._reads: dict[IncarnationAtEpoch, list[FetchResult]] = {}
+        self._reads: dict[IncarnationAtEpoch, list[facts.FetchResult]] = {}
         self._extends: dict[tuple[int, int], bool] = {}
         for read in story.full_reads:
             if read.cur >= 0:
                 self._reads.setdefault(self._life(read), []).append(read)
 
-    def _life(self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup) -> IncarnationAtEpoch:
+    def _life(
+        self, answer: facts.FetchResult | facts.ErrorResponse | facts.EpochEndOffset | facts.OffsetLookup
+    ) -> IncarnationAtEpoch:
         return answer.node, answer.incarnation, answer.cur
 
     def full_reads_around(
-        self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
-    ) -> tuple[FetchResult | None, FetchResult | None]:
+        self, answer: facts.FetchResult | facts.ErrorResponse | facts.EpochEndOffset | facts.OffsetLookup
+    ) -> tuple[facts.FetchResult | None, facts.FetchResult | None]:
         """Return the last full read that ended before the request, and the first that began after its answer."""
         reads = self._reads.get(self._life(answer), [])
         place = bisect_left(reads, answer.asked, key=by_event)
@@ -92,7 +86,7 @@ class ReplicaLogs:
         return (reads[place - 1] if place else None), after
 
     def log_of_responder(
-        self, answer: FetchResult | ErrorResponse | EpochEndOffset | OffsetLookup
+        self, answer: facts.FetchResult | facts.ErrorResponse | facts.EpochEndOffset | facts.OffsetLookup
     ) -> ReplicaLog | None:
         """Return the responding replica's log; None if it is not certain."""
         before, after = self.full_reads_around(answer)
@@ -102,7 +96,7 @@ class ReplicaLogs:
             return None
         return ReplicaLog(before.batches, after.log_end, before.log_start, after.log_start, -1)
 
-    def _is_extended(self, one: FetchResult, other: FetchResult) -> bool:
+    def _is_extended(self, one: facts.FetchResult, other: facts.FetchResult) -> bool:
         """True if one log is a prefix of the other, apart from records deleted below the log start."""
         key = (one.event, other.event)
         if key not in self._extends:
@@ -112,7 +106,7 @@ class ReplicaLogs:
         return self._extends[key]
 
 
-def _log_of_leader(epoch: int, before: FetchResult | None, after: FetchResult | None) -> ReplicaLog | None:
+def _log_of_leader(epoch: int, before: facts.FetchResult | None, after: facts.FetchResult | None) -> ReplicaLog | None:
     end = after.log_end if after is not None else -1
     start = after.log_start if after is not None else -1
     if before is not None:

@@ -14,26 +14,9 @@ from typing import Any, ClassVar
 import msgspec
 
 from conformance.judging.changes import Change, ChangedBy, changed_by
+from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import UNKNOWN_OUTCOME, Exchange
 from conformance.judging.facts.groups import ConsumedRecord, FetchedOffset, OffsetCommitResult, ReaderStep
-from conformance.judging.facts.log import (
-    CONTROLLER_UNKNOWN,
-    FUTURE_REPLICA,
-    DeleteRecordsResult,
-    EpochEndOffset,
-    ErrorResponse,
-    FetchResult,
-    OffsetLookup,
-    PartitionAtBroker,
-    PartitionState,
-    ProduceResult,
-    RegisteredPartition,
-    RegisteredStates,
-    ReplicaBatch,
-    ReplicaInHealthyDirectory,
-    ReplicaOnDisk,
-    UncleanElectionResult,
-)
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.transactions import DescribedProducers
 from conformance.judging.judge import Claim, Judge, story_judge
@@ -54,11 +37,11 @@ class _View:
     `settled` is the state that it showed last, if it had shown that state before.
     """
 
-    def __init__(self, incarnation: int, shown: dict[PartitionState, int]) -> None:
+    def __init__(self, incarnation: int, shown: dict[facts.PartitionState, int]) -> None:
         self.incarnation = incarnation
-        self.metadata: list[PartitionAtBroker] = []
+        self.metadata: list[facts.PartitionAtBroker] = []
         self.shown = shown
-        self.settled: PartitionState | None = None
+        self.settled: facts.PartitionState | None = None
 
 
 class PartitionStory(Story):
@@ -74,32 +57,32 @@ class PartitionStory(Story):
     def __init__(self, name: str, timeline: Timeline) -> None:
         super().__init__(name, timeline)
         self.topic = name.rpartition("-")[0]
-        self.reads: list[FetchResult] = []
-        self.full_reads: list[FetchResult] = []
-        self.errors: list[ErrorResponse] = []
-        self.produced: list[ProduceResult] = []
+        self.reads: list[facts.FetchResult] = []
+        self.full_reads: list[facts.FetchResult] = []
+        self.errors: list[facts.ErrorResponse] = []
+        self.produced: list[facts.ProduceResult] = []
         self.asked_by_former_id: list[RequestByFormerId] = []
-        self.metadata: list[PartitionAtBroker] = []
-        self.metadata_by_incarnation: dict[Incarnation, list[PartitionAtBroker]] = {}
-        self.first_metadata: list[PartitionAtBroker] = []
+        self.metadata: list[facts.PartitionAtBroker] = []
+        self.metadata_by_incarnation: dict[Incarnation, list[facts.PartitionAtBroker]] = {}
+        self.first_metadata: list[facts.PartitionAtBroker] = []
         """The first answer that shows each state."""
-        self.changed_metadata: list[PartitionAtBroker] = []
+        self.changed_metadata: list[facts.PartitionAtBroker] = []
         """The first two answers in which each node shows each state."""
-        self.epoch_ends: list[EpochEndOffset] = []
-        self.listed: list[OffsetLookup] = []
-        self.deletions: list[DeleteRecordsResult] = []
+        self.epoch_ends: list[facts.EpochEndOffset] = []
+        self.listed: list[facts.OffsetLookup] = []
+        self.deletions: list[facts.DeleteRecordsResult] = []
         self.commits: list[OffsetCommitResult] = []
         self.committed: list[FetchedOffset] = []
         self.consumed: list[ConsumedRecord] = []
         self.reader_steps: list[ReaderStep] = []
-        self.on_disk: list[ReplicaOnDisk] = []
-        self.beside_failed: list[ReplicaInHealthyDirectory] = []
-        self.registered: list[RegisteredPartition] = []
-        self.registered_states: list[RegisteredStates] = []
-        self.unclean_elections: list[UncleanElectionResult] = []
+        self.on_disk: list[facts.ReplicaOnDisk] = []
+        self.beside_failed: list[facts.ReplicaInHealthyDirectory] = []
+        self.registered: list[facts.RegisteredPartition] = []
+        self.registered_states: list[facts.RegisteredStates] = []
+        self.unclean_elections: list[facts.UncleanElectionResult] = []
         self.reassignments: list[ReassignmentResult] = []
         self.described_producers: list[DescribedProducers] = []
-        self._pieces: dict[str, list[FetchResult]] = {}
+        self._pieces: dict[str, list[facts.FetchResult]] = {}
         self._views: dict[str, _View] = {}
 
     # --- taking facts
@@ -109,7 +92,7 @@ class PartitionStory(Story):
         if (taken := self._TAKES.get(type(fact))) is not None:
             taken(self, fact)
 
-    def _take_metadata(self, fact: PartitionAtBroker) -> None:
+    def _take_metadata(self, fact: facts.PartitionAtBroker) -> None:
         self.metadata.append(fact)
         view = self._views.get(fact.node)
         if view is None or view.incarnation != fact.incarnation:
@@ -118,13 +101,13 @@ class PartitionStory(Story):
         if fact.state is not view.settled:
             self._take_state(fact, view)
 
-    def _begin_view(self, fact: PartitionAtBroker) -> _View:
+    def _begin_view(self, fact: facts.PartitionAtBroker) -> _View:
         before = self._views.get(fact.node)
         view = self._views[fact.node] = _View(fact.incarnation, before.shown if before is not None else {})
         self.metadata_by_incarnation[fact.node, fact.incarnation] = view.metadata
         return view
 
-    def _take_state(self, fact: PartitionAtBroker, view: _View) -> None:
+    def _take_state(self, fact: facts.PartitionAtBroker, view: _View) -> None:
         """Add a state that the node has not shown twice yet, or that differs from its last one."""
         if not any(fact.state in one.shown for one in self._views.values()):
             self.first_metadata.append(fact)
@@ -134,12 +117,12 @@ class PartitionStory(Story):
         else:
             view.settled = fact.state
 
-    def _take_read(self, read: FetchResult) -> None:
+    def _take_read(self, read: facts.FetchResult) -> None:
         self.reads.append(read)
-        if read.replica_id == FUTURE_REPLICA:
+        if read.replica_id == facts.FUTURE_REPLICA:
             self._join_reads(read)
 
-    def _join_reads(self, read: FetchResult) -> None:
+    def _join_reads(self, read: facts.FetchResult) -> None:
         """Join the reads of a whole log: one Fetch returns the rest of one segment.
 
         A read is full once a fetch from the end of the last answer returns nothing. The full read, with the offsets of the last
@@ -166,23 +149,23 @@ class PartitionStory(Story):
     _TAKES: ClassVar[dict[type[Any], Callable[[PartitionStory, Any], None]]] = {
         RequestByFormerId: lambda story, fact: story.asked_by_former_id.append(fact),
         ConsumedRecord: lambda story, fact: story.consumed.append(fact),
-        DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
+        facts.DeleteRecordsResult: lambda story, fact: story.deletions.append(fact),
         DescribedProducers: lambda story, fact: story.described_producers.append(fact),
-        EpochEndOffset: lambda story, fact: story.epoch_ends.append(fact),
-        ErrorResponse: lambda story, fact: story.errors.append(fact),
+        facts.EpochEndOffset: lambda story, fact: story.epoch_ends.append(fact),
+        facts.ErrorResponse: lambda story, fact: story.errors.append(fact),
         FetchedOffset: lambda story, fact: story.committed.append(fact),
-        FetchResult: _take_read,
-        OffsetLookup: lambda story, fact: story.listed.append(fact),
+        facts.FetchResult: _take_read,
+        facts.OffsetLookup: lambda story, fact: story.listed.append(fact),
         OffsetCommitResult: lambda story, fact: story.commits.append(fact),
-        PartitionAtBroker: _take_metadata,
-        ProduceResult: lambda story, fact: story.produced.append(fact),
+        facts.PartitionAtBroker: _take_metadata,
+        facts.ProduceResult: lambda story, fact: story.produced.append(fact),
         ReaderStep: lambda story, fact: story.reader_steps.append(fact),
         ReassignmentResult: lambda story, fact: story.reassignments.append(fact),
-        ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
-        ReplicaInHealthyDirectory: lambda story, fact: story.beside_failed.append(fact),
-        RegisteredPartition: lambda story, fact: story.registered.append(fact),
-        RegisteredStates: lambda story, fact: story.registered_states.append(fact),
-        UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
+        facts.ReplicaOnDisk: lambda story, fact: story.on_disk.append(fact),
+        facts.ReplicaInHealthyDirectory: lambda story, fact: story.beside_failed.append(fact),
+        facts.RegisteredPartition: lambda story, fact: story.registered.append(fact),
+        facts.RegisteredStates: lambda story, fact: story.registered_states.append(fact),
+        facts.UncleanElectionResult: lambda story, fact: story.unclean_elections.append(fact),
     }
 
     def replace_unknown(self, unknown: Any, fact: Any) -> None:
@@ -194,10 +177,10 @@ class PartitionStory(Story):
         requests[next(n for n, one in enumerate(requests) if one is unknown)] = fact
 
     _REQUESTS: ClassVar[dict[type[Any], Callable[[PartitionStory], list[Any]]]] = {
-        DeleteRecordsResult: lambda story: story.deletions,
-        ProduceResult: lambda story: story.produced,
+        facts.DeleteRecordsResult: lambda story: story.deletions,
+        facts.ProduceResult: lambda story: story.produced,
         ReassignmentResult: lambda story: story.reassignments,
-        UncleanElectionResult: lambda story: story.unclean_elections,
+        facts.UncleanElectionResult: lambda story: story.unclean_elections,
     }
 
     @property
@@ -207,7 +190,7 @@ class PartitionStory(Story):
         return [
             *(one for one in self.produced if one.error == UNKNOWN_OUTCOME and not one.failed),
             *(one for one in self.deletions if one.error in open_),
-            *(one for one in self.reassignments if one.error in CONTROLLER_UNKNOWN),
+            *(one for one in self.reassignments if one.error in facts.CONTROLLER_UNKNOWN),
             *(one for one in self.unclean_elections if not one.granted),
         ]
 
@@ -248,7 +231,7 @@ class PartitionStory(Story):
 
         A change is a difference between two answers of the same broker; differences between brokers are none.
         """
-        last: dict[str, PartitionAtBroker] = {}
+        last: dict[str, facts.PartitionAtBroker] = {}
         changes = []
         for seen in self.metadata:
             old = last.get(seen.node, seen)
@@ -257,7 +240,7 @@ class PartitionStory(Story):
             last[seen.node] = seen
         return changed_by(self.timeline, changes, self.name, self.created_at)
 
-    def _affected_brokers(self, old: PartitionAtBroker, new: PartitionAtBroker) -> frozenset[str]:
+    def _affected_brokers(self, old: facts.PartitionAtBroker, new: facts.PartitionAtBroker) -> frozenset[str]:
         """Return the brokers that lost or got the leadership or its epoch, and those that left or joined the ISR."""
         led = {old.leader, new.leader} if (old.leader, old.epoch) != (new.leader, new.epoch) else set()
         return frozenset(self.timeline.names.get(id, "") for id in led | ({*old.isr} ^ {*new.isr}))
@@ -277,25 +260,25 @@ class PartitionStory(Story):
     def _changes(self) -> list[int]:
         return [seen.event for seen in self.first_metadata[1:]]
 
-    def is_at_rest(self, fact: Exchange | ReplicaOnDisk) -> bool:
+    def is_at_rest(self, fact: Exchange | facts.ReplicaOnDisk) -> bool:
         """True if the answer came after quiescence."""
         return 0 <= self.timeline.rest < fact.event
 
     @cached_property
-    def batches(self) -> list[tuple[ReplicaBatch, int]]:
+    def batches(self) -> list[tuple[facts.ReplicaBatch, int]]:
         """The batches that were ever read, each with the event of its first read."""
-        found: dict[ReplicaBatch, int] = {}
+        found: dict[facts.ReplicaBatch, int] = {}
         for read in self.reads:
             for batch in read.batches:
                 found.setdefault(batch, read.event)
         return list(found.items())
 
 
-def _remove_last(reads: list[FetchResult], one: FetchResult) -> None:
+def _remove_last(reads: list[facts.FetchResult], one: facts.FetchResult) -> None:
     del reads[next(place for place in range(len(reads) - 1, -1, -1) if reads[place] is one)]
 
 
-def _leadership(seen: PartitionAtBroker) -> tuple[int, int, frozenset[int]]:
+def _leadership(seen: facts.PartitionAtBroker) -> tuple[int, int, frozenset[int]]:
     return seen.leader, seen.epoch, frozenset(seen.isr)
 
 

@@ -7,18 +7,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
-from conformance.judging.excuses import (
-    APPENDED_BY_FAULT,
-    ASSIGNED_AGAIN,
-    BYTES_FLIPPED,
-    COMPACTED,
-    QUORUM_STATE_LOST,
-    SENT_AS_BYTES,
-    TOPIC_DOUBTED,
-    WRITTEN_BEFORE,
-    WRITTEN_BY_CLUSTER,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import ConsumedRecord
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
@@ -52,8 +41,8 @@ def every_record_read_was_written(story: PartitionStory) -> Iterator[Claim]:
 @log_judge("GEN-16")
 def every_fact_is_looked_at(story: PartitionStory) -> Iterator[Excuse]:
     """Count the facts that no judge looks at: those of a topic that may be deleted, and those after a quorum lost its state."""
-    yield from [Excuse(TOPIC_DOUBTED, "leader")] * story.doubted
-    yield from [Excuse(QUORUM_STATE_LOST, "leader")] * story.left_out
+    yield from [Excuse(excuses.TOPIC_DOUBTED, "leader")] * story.doubted
+    yield from [Excuse(excuses.QUORUM_STATE_LOST, "leader")] * story.left_out
 
 
 # --- records that are read
@@ -154,7 +143,7 @@ def _judge_read(
 ) -> Iterator[Claim]:
     wrong, low = _wrong_crc(read, new), sent.known_from(read)
     if wrong and story.derive(ReplicaDamage).is_corrupt(read.event):
-        yield Excuse(BYTES_FLIPPED, role)
+        yield Excuse(excuses.BYTES_FLIPPED, role)
         wrong = ""
     again = _repeated_sequence(story, read) if not wrong else None
     if again is not None and story.is_known_from_start and (excuse := forgotten_between(story, read, *again)):
@@ -165,9 +154,12 @@ def _judge_read(
     rest = [batch for batch in new if batch not in before]
     unsent = next(filter(None, (sent.unsent(read, batch) for batch in rest)), "") or _repeated_record(sent, read, low)
     if before and not wrong:
-        yield Excuse(WRITTEN_BY_CLUSTER if story.is_internal else WRITTEN_BEFORE, role)
+        yield Excuse(excuses.WRITTEN_BY_CLUSTER if story.is_internal else excuses.WRITTEN_BEFORE, role)
     if unsent and not wrong and sent.known_until < read.event:
-        yield Excuse(APPENDED_BY_FAULT if story.derive(ReplicaDamage).appended_since < inf else SENT_AS_BYTES, role)
+        yield Excuse(
+            excuses.APPENDED_BY_FAULT if story.derive(ReplicaDamage).appended_since < inf else excuses.SENT_AS_BYTES,
+            role,
+        )
     elif wrong or rest:
         for case in (role, *sorted({CODECS[batch.codec] for batch in rest if batch.codec in CODECS})):
             yield Finding(not (wrong or unsent), case, (read.event,), wrong or unsent, "never-written")
@@ -231,7 +223,7 @@ def _leader_keeps_all(story: PartitionStory) -> Iterator[Claim]:
         before, last[life] = last.get(life), read
         if may_be_compacted(story, read.event) or damage.damage_at(read.node, read.event) is not None:
             if before is not None:
-                yield Excuse(damage.damage_at(read.node, read.event) or COMPACTED, "leader")
+                yield Excuse(damage.damage_at(read.node, read.event) or excuses.COMPACTED, "leader")
             continue
         low = min(read.log_start, starts.highest_explained(read.event))
         had = [batch for batch in before.batches if batch.last >= low] if before is not None else []
@@ -282,7 +274,7 @@ def _judge_deliveries(story: PartitionStory) -> Iterator[Claim]:
         if before is None:
             continue
         if may_be_compacted(story, one.event):
-            yield Excuse(COMPACTED, "consumer")
+            yield Excuse(excuses.COMPACTED, "consumer")
             continue
         wrong = _step(before, one, stay, starts.highest_explained(one.event))
         if wrong and (why := _excuse(story, before, one, stay)):
@@ -306,7 +298,9 @@ def _step(before: ConsumedRecord, one: ConsumedRecord, stay: list[int], start: f
     return f"{one.consumer} was handed {before.offset}, then {one.offset}, and never {say(skipped)}" if skipped else ""
 
 
-def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> Evidence | None:
+def _excuse(
+    story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]
+) -> excuses.Evidence | None:
     """Return the evidence of a permitted loss, or of a rebalance after which a member resumed from a committed offset; None
     without any.
 
@@ -318,7 +312,7 @@ def _excuse(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, 
     if (permission := story.derive(PermittedLosses).between(fetched_at, now, offset=offset)) is not None:
         return permission
     rebalanced = one.group is not None and one.assignments > before.assignments
-    return ASSIGNED_AGAIN if rebalanced and _begins_at_a_commit(story, before, one, stay) else None
+    return excuses.ASSIGNED_AGAIN if rebalanced and _begins_at_a_commit(story, before, one, stay) else None
 
 
 def _begins_at_a_commit(story: PartitionStory, before: ConsumedRecord, one: ConsumedRecord, stay: list[int]) -> bool:

@@ -19,17 +19,7 @@ from conformance.judging.judge import Claim, Excuse, Finding, joint_judge
 from conformance.judging.log.log_starts import LogStarts
 from conformance.judging.log.producer_state import may_be_lost
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import (
-    batch_identity,
-    cannot_take_markers,
-    epoch_begin,
-    final_read,
-    leader_reads_at_own_epoch,
-    left_out_of_compacted,
-    moment_of_event,
-    pair_with_markers,
-    stable_end,
-)
+from conformance.judging.producers import logs
 from conformance.judging.producers.records import ALL
 from conformance.judging.producers.story import TransactionStory
 from conformance.judging.producers.transactions import Producers, Transaction, by_partition
@@ -53,7 +43,7 @@ def transactions_are_atomic(together: Together) -> Iterator[Claim]:
     producers = together.derive(Producers)
     for transaction in producers.transactions:
         for partition in by_partition(transaction.writes):
-            yield from left_out_of_compacted(partition, (transaction.story.dialect,))
+            yield from logs.left_out_of_compacted(partition, (transaction.story.dialect,))
         yield from _judge_transaction(transaction)
     for partition in together.stories_of(PartitionStory):
         yield from _judge_offsets(partition, producers.transactions)
@@ -88,9 +78,9 @@ def _judge_transaction(transaction: Transaction) -> Iterator[Claim]:
 
 def _outcomes(transaction: Transaction) -> Iterator[_Outcome]:
     for partition, writes in by_partition(transaction.writes).items():
-        read, wanted = final_read(partition), {batch_identity(one) for one in writes}
+        read, wanted = logs.final_read(partition), {logs.batch_identity(one) for one in writes}
         if read is not None and read.asked > transaction.last_asked:
-            own = (one for one in pair_with_markers(read) if batch_identity(one.batch) in wanted)
+            own = (one for one in logs.pair_with_markers(read) if logs.batch_identity(one.batch) in wanted)
             yield from (_Outcome(partition, read, one.batch, one.commits) for one in own)
 
 
@@ -110,7 +100,7 @@ def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
     if any(one.committed is None and _takes_no_markers(one) for one in found):
         return TOO_FEW_REPLICAS
     since = transaction.first_asked
-    permitted = (may_be_lost(one.partition, moment_of_event(one.partition, since), one.read) for one in found)
+    permitted = (may_be_lost(one.partition, logs.moment_of_event(one.partition, since), one.read) for one in found)
     return next(filter(None, permitted), None)
 
 
@@ -187,7 +177,7 @@ def _stays_below(
         if one.last_stable_offset > first.offset and starts.highest_explained(one.event) <= first.offset
     ]
     for read in past[:1]:
-        if excuse := may_be_lost(partition, moment_of_event(partition, first.asked), read):
+        if excuse := may_be_lost(partition, logs.moment_of_event(partition, first.asked), read):
             yield Excuse(excuse, case)
             continue
         shown = f"{read.node} shows {read.last_stable_offset} as stable, {transaction} is open from {first.offset} on"
@@ -214,11 +204,11 @@ def _first_possible_end(transaction: Transaction) -> int:
 
 def _judge_stable_offset(partition: PartitionStory) -> Iterator[Claim]:
     """Judge that at rest the last stable offset is the one that follows from the log."""
-    yield from left_out_of_compacted(
+    yield from logs.left_out_of_compacted(
         partition, ["last-stable-offset"] if any(one.transactional for one in partition.produced) else ()
     )
-    for read in [one for one in leader_reads_at_own_epoch(partition) if partition.is_at_rest(one)][-1:]:
-        wanted = stable_end(read)
+    for read in [one for one in logs.leader_reads_at_own_epoch(partition) if partition.is_at_rest(one)][-1:]:
+        wanted = logs.stable_end(read)
         if any(batch.transactional for batch in read.batches):
             shown = f"{read.node} shows {read.last_stable_offset} as stable, its log says {wanted}"
             yield Finding(read.last_stable_offset == wanted, "last-stable-offset", (read.event,), shown, "stuck-offset")
@@ -232,7 +222,7 @@ def _judge_completion(story: TransactionStory, producers: Producers) -> Iterator
         last, first = pending[0], pending[-1]
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
         written = producers.written_by(story)
-        if seconds >= MARKER_TIMEOUT and any(cannot_take_markers(one, first.event, last.asked) for one in written):
+        if seconds >= MARKER_TIMEOUT and any(logs.cannot_take_markers(one, first.event, last.asked) for one in written):
             yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
         elif seconds >= MARKER_TIMEOUT > story.timeline.watch_time(first.event, last.asked, MARKER_TIMEOUT):
             yield Excuse(LOOKED_TOO_RARELY, "no-dangling")
@@ -272,7 +262,7 @@ def _judge_end_on(
 def _takes_no_markers(one: _Outcome) -> bool:
     """True if the partition could take no markers after all faults were healed, or, without faults, after the request."""
     healed = one.partition.timeline.healed
-    return cannot_take_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
+    return logs.cannot_take_markers(one.partition, healed if healed >= 0 else one.read.asked, one.read.event)
 
 
 def _marker_may_be_lost(
@@ -282,7 +272,7 @@ def _marker_may_be_lost(
     if story.bumped_by_fenced(-1, known.event):
         return BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)
-    return None if first is None else may_be_lost(partition, epoch_begin(first), known)
+    return None if first is None else may_be_lost(partition, logs.epoch_begin(first), known)
 
 
 def _open(partition: PartitionStory, node: str, start: int, described: TransactionDescription) -> str:

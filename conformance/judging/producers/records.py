@@ -17,17 +17,7 @@ from conformance.judging.log.producer_state import forgotten_between, may_be_for
 from conformance.judging.log.records import acknowledgement_moment, describe_loss, offsets_shown_by
 from conformance.judging.log.settings import may_be_compacted
 from conformance.judging.log.story import PartitionStory
-from conformance.judging.producers.logs import (
-    SEQUENCES,
-    batch_identity,
-    batch_sequences,
-    epoch_begin,
-    final_read,
-    leader_reads_at_own_epoch,
-    left_out_of_compacted,
-    moment_of_event,
-    producer_batches,
-)
+from conformance.judging.producers import logs
 from conformance.judging.producers.story import ProducerStory, TransactionStory
 from conformance.judging.producers.transactions import Producers
 from conformance.judging.together import Together
@@ -46,8 +36,8 @@ def batches_are_appended_once(together: Together) -> Iterator[Claim]:
     """A sequence of a producer id and epoch appears only once in a leader's log."""
     producers = together.derive(Producers)
     for story in producers.partitions:
-        yield from left_out_of_compacted(story, map(producers.case, _writers(story)))
-        for read in leader_reads_at_own_epoch(story):
+        yield from logs.left_out_of_compacted(story, map(producers.case, _writers(story)))
+        for read in logs.leader_reads_at_own_epoch(story):
             yield from _copies(producers, story, read)
 
 
@@ -59,7 +49,7 @@ def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> I
     """Judge one log: one finding for each kind of producer, or one for each repeated batch."""
     seen: dict[tuple[int, int, int], ReplicaBatch] = {}
     again: dict[str, bool] = {}
-    for batch in producer_batches(read):
+    for batch in logs.producer_batches(read):
         case = producers.case(batch.producer_id)
         first = next((seen[at] for at in _places(batch) if at in seen), None)
         again[case] = again.get(case, False) or first is not None
@@ -70,7 +60,7 @@ def _copies(producers: Producers, story: PartitionStory, read: FetchResult) -> I
 
 
 def _places(batch: ReplicaBatch) -> list[tuple[int, int, int]]:
-    return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in batch_sequences(batch)]
+    return [(batch.producer_id, batch.producer_epoch, sequence) for sequence in logs.batch_sequences(batch)]
 
 
 def _second(story: PartitionStory, read: FetchResult, case: str, first: ReplicaBatch, batch: ReplicaBatch) -> Claim:
@@ -88,8 +78,8 @@ def acknowledged_batches_are_kept(together: Together) -> Iterator[Claim]:
     """At rest each acknowledged batch is in the leader's log at its offset, unless the log start passed it."""
     producers = together.derive(Producers)
     for story in producers.partitions:
-        yield from left_out_of_compacted(story, map(producers.case, _writers(story)))
-        if (read := final_read(story)) is not None:
+        yield from logs.left_out_of_compacted(story, map(producers.case, _writers(story)))
+        if (read := logs.final_read(story)) is not None:
             yield from _judge_read(producers, story, read)
 
 
@@ -119,8 +109,8 @@ def _judge_read(producers: Producers, story: PartitionStory, read: FetchResult) 
 def sequences_rise_without_gaps(together: Together) -> Iterator[Claim]:
     """In a leader's log a producer's sequences rise without a gap, and its epochs never fall."""
     for story in together.derive(Producers).partitions:
-        yield from left_out_of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
-        for read in leader_reads_at_own_epoch(story):
+        yield from logs.left_out_of_compacted(story, ("epochs", "sequences") if _writers(story) else ())
+        for read in logs.leader_reads_at_own_epoch(story):
             yield from _epochs(story, read)
             yield from _judge_gaps(story, read)
 
@@ -134,7 +124,7 @@ def _epochs(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
         if batch.producer_epoch < before.producer_epoch:
             fallen = (before, batch)
         last[batch.producer_id] = batch
-    if fallen is not None and (excuse := may_be_lost(story, epoch_begin(fallen[0]), read)):
+    if fallen is not None and (excuse := may_be_lost(story, logs.epoch_begin(fallen[0]), read)):
         yield Excuse(excuse, "epochs")
     elif last:
         yield Finding(fallen is None, "epochs", (read.event,), _fall_in_words(read, fallen), "epoch-regression")
@@ -150,7 +140,7 @@ def _fall_in_words(read: FetchResult, fallen: tuple[ReplicaBatch, ReplicaBatch] 
 def _judge_gaps(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
     last: dict[tuple[int, int], ReplicaBatch] = {}
     broken = False
-    for batch in producer_batches(read):
+    for batch in logs.producer_batches(read):
         at = (batch.producer_id, batch.producer_epoch)
         before = last.get(at)
         if before is not None and batch.base_sequence != _next_sequence(before):
@@ -162,7 +152,7 @@ def _judge_gaps(story: PartitionStory, read: FetchResult) -> Iterator[Claim]:
 
 
 def _next_sequence(batch: ReplicaBatch) -> int:
-    return (batch.base_sequence + batch.last - batch.base + 1) % SEQUENCES
+    return (batch.base_sequence + batch.last - batch.base + 1) % logs.SEQUENCES
 
 
 def _judge_gap(story: PartitionStory, read: FetchResult, before: ReplicaBatch, batch: ReplicaBatch) -> Claim:
@@ -185,7 +175,7 @@ def a_retried_batch_is_appended_once(together: Together) -> Iterator[Claim]:
         tries: dict[tuple[object, ...], list[ProduceResult]] = defaultdict(list)
         for one in story.produced:
             if one.producer_id >= 0 and one.acks == -1:
-                tries[batch_identity(one)].append(one)
+                tries[logs.batch_identity(one)].append(one)
         for repeated in tries.values():
             yield from _judge_retries(story, repeated)
 
@@ -197,9 +187,9 @@ def _judge_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterato
         return
     case = "disconnect" if unknown.error == UNKNOWN_OUTCOME and not unknown.timed_out else "time-out"
     offsets = sorted({one.offset for one in tries if one.error == NONE and one.offset >= 0})
-    read = next((one for one in reversed(leader_reads_at_own_epoch(story)) if one.asked > known[-1].event), None)
+    read = next((one for one in reversed(logs.leader_reads_at_own_epoch(story)) if one.asked > known[-1].event), None)
     copies = (
-        [one.base for one in producer_batches(read) if batch_identity(one) == batch_identity(unknown)]
+        [one.base for one in logs.producer_batches(read) if logs.batch_identity(one) == logs.batch_identity(unknown)]
         if read is not None
         else []
     )
@@ -211,13 +201,15 @@ def _judge_retries(story: PartitionStory, tries: list[ProduceResult]) -> Iterato
         shown = "" if fine else f"{by} was acknowledged at the offsets {say(offsets)}, and is at {say(copies)}"
         yield Finding(fine, case, (unknown.event, (read or known[-1]).event), shown, "second-copy")
     else:
-        yield from left_out_of_compacted(story, (case,))
+        yield from logs.left_out_of_compacted(story, (case,))
 
 
 def _why_forgotten(story: PartitionStory, unknown: ProduceResult, offset: int, known: ProduceResult) -> Evidence | None:
     """Return the evidence by which the leader may have forgotten the batch. Its transaction, if any, stays open."""
     in_transaction = unknown.transactional_id is not None
-    return may_be_forgotten(story, offset, moment_of_event(story, unknown.asked), known, in_transaction=in_transaction)
+    return may_be_forgotten(
+        story, offset, logs.moment_of_event(story, unknown.asked), known, in_transaction=in_transaction
+    )
 
 
 def _may_be_appended(write: ProduceResult) -> bool:

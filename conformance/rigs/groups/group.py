@@ -19,18 +19,9 @@ from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partit
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATOR_TIMEOUT
+from protocol import groups
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.groups import (
-    LEAVE_TO_RETURN,
-    DescribedGroup,
-    DescribedMember,
-    HeartbeatAnswer,
-    NewOffset,
-    OffsetCommitAnswer,
-    OffsetFetchAnswer,
-    TopicPartitions,
-)
 from protocol.messages import Topic
 from protocol.since import since
 from protocol.topics import NewTopic
@@ -72,7 +63,7 @@ class GroupMember(ConsumerMember):
         topic = self.group.topic.id
         return {partition: epoch for (of, partition), epoch in self.owned_since.items() if of == topic}
 
-    def join(self, *topics: str) -> HeartbeatAnswer:
+    def join(self, *topics: str) -> groups.HeartbeatAnswer:
         """Send the first heartbeat, which subscribes to the group's topic by default."""
         self._base = topics or (self.group.topic.name,)
         return super().join(*self._base)
@@ -98,15 +89,15 @@ class GroupMember(ConsumerMember):
         self._base = topics
         self.subscribe(*topics)
 
-    def leave(self) -> HeartbeatAnswer:
+    def leave(self) -> groups.HeartbeatAnswer:
         """Leave the group. Raises KitError if that is refused."""
         return self.require(super().leave())
 
-    def leave_to_return(self) -> HeartbeatAnswer:
+    def leave_to_return(self) -> groups.HeartbeatAnswer:
         """Leave the group temporarily, as a static member. Raises KitError if that is refused."""
         return self.require(super().leave_to_return())
 
-    def require(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
+    def require(self, answer: groups.HeartbeatAnswer) -> groups.HeartbeatAnswer:
         return self.group.bench.require(answer, "member", SESSION)
 
 
@@ -138,7 +129,7 @@ class HandOver(NamedTuple):
     kept: int
     lost: int
     before: int
-    missed: HeartbeatAnswer
+    missed: groups.HeartbeatAnswer
 
     @property
     def moved_epoch(self) -> int:
@@ -188,10 +179,10 @@ class Group:
         member.bump(bumps)
         return member
 
-    def heartbeat_until_settled(self, *members: GroupMember) -> DescribedGroup:
+    def heartbeat_until_settled(self, *members: GroupMember) -> groups.DescribedGroup:
         """Heartbeat in turn until these members share all partitions in the group's epoch."""
 
-        def agreed_description() -> DescribedGroup | None:
+        def agreed_description() -> groups.DescribedGroup | None:
             for member in members:
                 member.keep_up()
             return self._description_if_agreed(members)
@@ -200,7 +191,7 @@ class Group:
             agreed_description, f"{self.name} in balance among {say([member.id for member in members])}"
         )
 
-    def _description_if_agreed(self, members: tuple[GroupMember, ...]) -> DescribedGroup | None:
+    def _description_if_agreed(self, members: tuple[GroupMember, ...]) -> groups.DescribedGroup | None:
         held = [partition for member in members for partition in member.partitions]
         if sorted(held) != list(range(self.partitions)) or not all(member.partitions for member in members):
             return None
@@ -237,11 +228,11 @@ class Group:
         self.store(hand.new, hand.lost, offset)
         return hand
 
-    def acknowledge(self, member: GroupMember) -> HeartbeatAnswer:
+    def acknowledge(self, member: GroupMember) -> groups.HeartbeatAnswer:
         """Acknowledge the revocation for the member until the coordinator moves it to a later epoch, in an answer that
         it misses."""
 
-        def answer_if_moved() -> HeartbeatAnswer | None:
+        def answer_if_moved() -> groups.HeartbeatAnswer | None:
             answer = member.require(member.heartbeat(owned=list_partitions(member.owned), received=False))
             return answer if answer.member_epoch > member.epoch else None
 
@@ -279,14 +270,14 @@ class Group:
 
     def commit(
         self, member: GroupMember | None, offsets: Mapping[int, int], epoch: int, *, version: int | None = None
-    ) -> OffsetCommitAnswer:
+    ) -> groups.OffsetCommitAnswer:
         """Commit an offset for each partition at this epoch, with the member's id, or without one for None."""
-        wanted = [NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
+        wanted = [groups.NewOffset(self.topic, partition, offset) for partition, offset in offsets.items()]
         return self.commit_all(member, wanted, epoch, version=version)
 
     def commit_all(
-        self, member: GroupMember | None, offsets: Sequence[NewOffset], epoch: int, *, version: int | None = None
-    ) -> OffsetCommitAnswer:
+        self, member: GroupMember | None, offsets: Sequence[groups.NewOffset], epoch: int, *, version: int | None = None
+    ) -> groups.OffsetCommitAnswer:
         """Commit offsets of any topics with any metadata, otherwise like `commit`."""
         return self.node.offset_commit(
             self.name,
@@ -301,14 +292,14 @@ class Group:
         """Commit an offset at the member's epoch; KitError if that is refused."""
         self.bench.require(self.commit(member, {partition: offset}, member.epoch), "commit", SESSION)
 
-    def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
+    def committed_offset(self, partition: int, topic: Topic | None = None) -> groups.OffsetFetchAnswer:
         """Return the committed offset as any client reads it."""
         return self.node.offset_fetch(self.name, [(topic or self.topic, partition)], require_stable=True)
 
-    def stable_offset(self, partition: int) -> OffsetFetchAnswer:
+    def stable_offset(self, partition: int) -> groups.OffsetFetchAnswer:
         """Return the committed offset once no transaction is pending on it."""
 
-        def offset_if_stable() -> OffsetFetchAnswer | None:
+        def offset_if_stable() -> groups.OffsetFetchAnswer | None:
             answer = self.committed_offset(partition)
             errors = {found.error for found in answer.partitions}
             return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
@@ -325,10 +316,10 @@ class Group:
 
     # --- the coordinator's answers
 
-    def describe(self) -> DescribedGroup:
+    def describe(self) -> groups.DescribedGroup:
         return self.node.consumer_group_describe(self.name)
 
-    def describe_member(self, member: GroupMember) -> DescribedMember | None:
+    def describe_member(self, member: GroupMember) -> groups.DescribedMember | None:
         """Return the coordinator's description of the member; None if it has no such member."""
         return next((found for found in self.describe().members if found.member_id == member.id), None)
 
@@ -337,7 +328,7 @@ class Group:
         found = self.describe_member(member)
         met = found is not None and found.member_epoch == epoch and self.assigned_partitions(found) >= set(partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
-        back = found is not None and LEAVE_TO_RETURN < found.member_epoch < epoch
+        back = found is not None and groups.LEAVE_TO_RETURN < found.member_epoch < epoch
         what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {say(found)}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
@@ -358,19 +349,19 @@ class Group:
         holders = [found for found in self.describe().members if partition in self.assigned_partitions(found)]
         return premise(not holders, f"no member has partition {partition}: {say(holders)}")
 
-    def assigned_partitions(self, member: DescribedMember) -> frozenset[int]:
+    def assigned_partitions(self, member: groups.DescribedMember) -> frozenset[int]:
         """Return a described member's assigned partitions."""
         return self._partitions_in(member.assignment.topic_partitions)
 
-    def assigned_in(self, answer: HeartbeatAnswer) -> frozenset[int]:
+    def assigned_in(self, answer: groups.HeartbeatAnswer) -> frozenset[int]:
         """Return the partitions in an answer's assignment."""
         return self._partitions_in(answer.assignment.topic_partitions if answer.assignment else ())
 
-    def topic_partitions(self, partitions: Iterable[int]) -> list[TopicPartitions]:
+    def topic_partitions(self, partitions: Iterable[int]) -> list[groups.TopicPartitions]:
         """Return the partitions of the group's topic as a heartbeat names them."""
         return list_partitions(frozenset((id_of(self.topic), partition) for partition in partitions))
 
-    def _partitions_in(self, topics: Iterable[TopicPartitions]) -> frozenset[int]:
+    def _partitions_in(self, topics: Iterable[groups.TopicPartitions]) -> frozenset[int]:
         return frozenset(p for topic in topics if topic.topic_id == self.topic.id for p in topic.partitions)
 
 

@@ -7,17 +7,8 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import LIVE, LIVE_VOTER, LIVE_VOTER_OF_FIVE
 from conformance.core.waiting import WITHIN, Settled
+from conformance.rigs.quorum import frozen
 from conformance.rigs.quorum.fetching import own_end
-from conformance.rigs.quorum.frozen import (
-    SOON,
-    Frozen,
-    FrozenData,
-    LogEnd,
-    candidate_epoch,
-    epoch_of,
-    grant_vote,
-    refuse_vote,
-)
 from conformance.rigs.quorum.quorum import cluster_id_of, leader_in
 from history.readings import Received
 from protocol.codes import Error
@@ -51,13 +42,13 @@ React = Callable[[Received], object]
 """An answer to a request of the voter, or none."""
 
 
-class Live(Frozen):
+class Live(frozen.Frozen):
     """The real voter of three. It acts by itself once the kit is silent for long enough; each example brings it to a new
     epoch."""
 
     others: ClassVar[tuple[int, ...]] = LIVE_VOTER.scripted
 
-    def __init__(self, bench: Bench, data: FrozenData) -> None:
+    def __init__(self, bench: Bench, data: frozen.FrozenData) -> None:
         super().__init__(bench, data)
         self.heard: list[Received] = []
         """The requests of this example that were answered by a rule, or left open by one."""
@@ -77,13 +68,13 @@ class Live(Frozen):
             followed = answer.error is Error.NONE and leader_in(answer) == LeaderAndEpoch(leader, epoch)
             if followed and (fetch := self._early_fetch_in(epoch, leader)):
                 return fetch
-        raise self.bench.wait.overdue("following", f"{self.name} does not follow and fetch from {leader}", SOON)
+        raise self.bench.wait.overdue("following", f"{self.name} does not follow and fetch from {leader}", frozen.SOON)
 
     def _early_fetch_in(self, epoch: int, leader: int) -> Received | None:
         """Return the first fetch in a new epoch; None if it does not come within the fetch timeout."""
         until = self.now() + FETCH_TIMEOUT
         while (asked := self.peers.receive(within=(until - self.now()) / 1000)) is not None:
-            if asked.api == "Fetch" and asked.peer == leader and epoch_of(asked) == epoch:
+            if asked.api == "Fetch" and asked.peer == leader and frozen.epoch_of(asked) == epoch:
                 return asked
             self.dismiss(asked)
         return None
@@ -93,9 +84,9 @@ class Live(Frozen):
         epoch."""
         leader = self.others[0]
         fetch = self.follow(leader, ahead)
-        self.end(leader, epoch_of(fetch), [self.id])
+        self.end(leader, frozen.epoch_of(fetch), [self.id])
         self.dismiss(fetch)  # A voter has one request in flight to each peer.
-        return epoch_of(fetch)
+        return frozen.epoch_of(fetch)
 
     def lead_by(self, *voters: int, silent: Collection[int] = ()) -> int:
         """Make the voter leader by the votes of these peers. All others refuse but the silent, which answer nothing. Return
@@ -128,9 +119,9 @@ class Live(Frozen):
             if asked.api != "Vote":
                 self.dismiss(asked)
             elif asked.peer in voters:
-                grant_vote(self.peers, asked)
+                frozen.grant_vote(self.peers, asked)
             else:
-                refuse_vote(self.peers, asked)
+                frozen.refuse_vote(self.peers, asked)
 
         return react
 
@@ -144,7 +135,7 @@ class Live(Frozen):
         """Yield the epoch of each Vote that a rule has heard, and whether it was a pre-vote."""
         for one in self.heard:
             if one.api == "Vote":
-                yield candidate_epoch(one), is_pre_vote(one)
+                yield frozen.candidate_epoch(one), is_pre_vote(one)
 
     # --- its leadership
 
@@ -157,7 +148,7 @@ class Live(Frozen):
 
     def fetch_to_end(self, voter: int, epoch: int) -> FetchedPartition:
         """Fetch from the log end of the leader, as a voter that has all records before it."""
-        return self.fetch_as(voter, epoch, LogEnd(epoch, own_end(self.id, self.describe())))
+        return self.fetch_as(voter, epoch, frozen.LogEnd(epoch, own_end(self.id, self.describe())))
 
 
 def first_on_time(attempt: Callable[[], Settled]) -> Settled:
@@ -182,16 +173,16 @@ def is_pre_vote(asked: Received) -> bool:
 def sent_in(asked: Received) -> int:
     """Return the sender's epoch in a request."""
     if asked.api == "Vote":
-        return candidate_epoch(asked)
+        return frozen.candidate_epoch(asked)
     if asked.api == "Fetch":
-        return epoch_of(asked)
+        return frozen.epoch_of(asked)
     epoch: int = asked.partition["leader_epoch"]
     return epoch
 
 
-def prepare_live(bench: Bench) -> FrozenData:
+def prepare_live(bench: Bench) -> frozen.FrozenData:
     """Wait until the voter takes a leader."""
-    data = FrozenData(cluster_id_of(bench))
+    data = frozen.FrozenData(cluster_id_of(bench))
     Live(bench, data).follow()
     return data
 
@@ -200,7 +191,7 @@ LIVE_RIG = Rig(LIVE_VOTER, prepare_live, Live, shared=True)
 """A voter of three that acts by itself."""
 
 
-def prepare_live_of_five(bench: Bench) -> FrozenData:
+def prepare_live_of_five(bench: Bench) -> frozen.FrozenData:
     """Wait until the voter takes a leader."""
     return prepare_live(bench)
 
