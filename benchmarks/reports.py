@@ -85,12 +85,12 @@ def _measure_merge(folder: Path, count: int, before: Sequence[MergeCost], progre
     size = write_shards(folder / "shards", count)
     progress(f"{count} observations written, {size / 2**20:.0f} MiB")
     command = (sys.executable, "-m", "reports", "--in", folder / "shards", "--out", folder / "matrix")
-    spark = _require_code(watch_run(*command, "--master", MASTER), 0)
+    spark = _require_success(watch_run(*command, "--master", MASTER))
     progress(f"merged in {spark.seconds:.1f} s")
     needed = int(before[-1].pandas.peak * count / before[-1].observations) if before and before[-1].pandas else 0
     if needed > ROOM * _free_memory():
         return MergeCost(observations=count, size=size, spark=spark, pandas=None, needed=needed)
-    pandas = _require_code(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"), 0)
+    pandas = _require_success(watch_run(sys.executable, "-m", "benchmarks.pooling", folder / "shards"))
     progress(f"pooled in pandas in {pandas.seconds:.1f} s: {pandas.output.strip()}")
     return MergeCost(observations=count, size=size, spark=spark, pandas=pandas)
 
@@ -155,7 +155,7 @@ def _write_histories(out: Path, events: int, progress: Progress) -> int:
 
 
 def _measure_judge(out: Path, events: int, options: Sequence[str], progress: Progress) -> JudgingCost:
-    run = _require_code(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options), 0)
+    run = _require_success(watch_run(sys.executable, "-m", "conformance.cli.rejudge", "--out", out, *options))
     progress(f"judged again in {run.seconds:.1f} s")
     return JudgingCost(events=events, run=run)
 
@@ -164,9 +164,9 @@ def _judged_row(name: str, one: JudgingCost) -> str:
     return f"| {name} | {one.events:,} | {one.run.seconds:.1f} | {one.run.cpu:.1f} | {one.rate:,.0f} | {_gib_of(one.run.peak)} |"
 
 
-def _require_code(run: RunCost, code: int) -> RunCost:
-    if run.code != code:
-        raise KitError(f"it ended with {run.code}, not {code}:\n{run.output[-4000:]}")
+def _require_success(run: RunCost) -> RunCost:
+    if run.code != 0:
+        raise KitError(f"it ended with {run.code}:\n{run.output[-4000:]}")
     return run
 
 

@@ -158,6 +158,6 @@ def log_of(out: Path, column: ColumnRun) -> Path:
     return out / "logs" / f"{column.run}.log"
 
 
-def tail_of_log(path: Path, lines: int = 20) -> list[str]:
-    """Return a log's last lines, for a column that ended badly."""
-    return path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else []
+def tail_of_log(path: Path) -> list[str]:
+    """Return a log's last 20 lines, for a column that ended badly."""
+    return path.read_text(errors="replace").splitlines()[-20:] if path.exists() else []

@@ -207,7 +207,7 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
         known.end(producer, committed)
     yield None
     known.log.await_leader()
-    yield from known.observe_each_offset("KIP360-TXN-13", "after-recovery")
+    yield from known.observe_each_offset("after-recovery")
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:

@@ -73,7 +73,7 @@ def any_range_shows_whole_transactions(
         producer.end(committed)
         known.end(producer, committed)
     known.write(writers[2], records)
-    yield from known.observe_each_offset("KIP360-TXN-13", "any-range", most=most)
+    yield from known.observe_each_offset("any-range", most=most)
 
 
 class StableOffsets:

@@ -6,7 +6,7 @@ from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.expendable import EXPENDABLE, Expendable
 from conformance.rigs.quorum.fetching import own_end
-from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
+from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd, candidate_epoch
 from conformance.rigs.quorum.quorum import GHOSTS, leader_in
 from fixtures.wire import ConnectionClosed, NodeClient, Unanswered
 from history.readings import Received
@@ -139,7 +139,7 @@ def leader_ignores_its_own_end_quorum_epoch(frozen: Frozen, successors: tuple[in
     answer = frozen.end(frozen.id, epoch, list(successors), version=frozen.version("EndQuorumEpoch", older))
     after = describe(frozen)
     leads = after.error is Error.NONE and (after.leader_id, after.leader_epoch) == (frozen.id, epoch)
-    sent = frozen.sent_since(began, A_WHILE)
+    sent = frozen.sent_since(began)
     resigned = [one for one in sent if one.api == "EndQuorumEpoch" or stands_again(one, epoch)]
     still = frozen.reported_leader() == LeaderAndEpoch(frozen.id, epoch)
     held = answer.error is Error.NONE and leads and still and not resigned

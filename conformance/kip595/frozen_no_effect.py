@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import NONSENSE, other_peer
-from conformance.rigs.quorum.frozen import A_WHILE, FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
+from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
 from conformance.rigs.quorum.quorum import FAR
 from history.readings import Received
 from protocol.codes import Error
@@ -62,7 +62,7 @@ def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) ->
     before = VoterCondition(frozen.reported_leader(), frozen.quorum_state())
     began = frozen.bench.now().seconds
     answer = ask(epoch_of(fetch))
-    sent = frozen.sent_since(began, A_WHILE)
+    sent = frozen.sent_since(began)
     if not any(one.api == "Fetch" for one in sent):
         again = frozen.fetch_in(epoch_of(fetch), leader)
         sent += [again] if again is not None else []

@@ -17,10 +17,10 @@ def one_leader_in_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     yield from excuses(story, story.known, "answers", alone=story.is_scripted)
     alone = by_node(story.judgeable_facts(story.known)).values()
     for known in alone if story.is_scripted else [story.comparable_facts(story.known)]:
-        yield from judge_same_leader(known, "answers", "two-leaders")
+        yield from judge_same_leader(known, "answers")
 
 
-def judge_same_leader(known: Iterable[KnownLeader], case: str, label: str) -> Iterator[Finding]:
+def judge_same_leader(known: Iterable[KnownLeader], case: str) -> Iterator[Finding]:
     """Yield a finding each time another process or another kind of answer names the leader of an epoch."""
     first: dict[int, KnownLeader] = {}
     shown: set[tuple[object, ...]] = set()
@@ -31,7 +31,7 @@ def judge_same_leader(known: Iterable[KnownLeader], case: str, label: str) -> It
         what = (one.node, one.incarnation, one.source, one.epoch, one.leader)
         if other is not one and what not in shown:
             shown.add(what)
-            yield Finding(one.leader == other.leader, case, (other.event, one.event), f"{other}; {one}", label)
+            yield Finding(one.leader == other.leader, case, (other.event, one.event), f"{other}; {one}", "two-leaders")
 
 
 @story_judge("KIP595-INV-02", QuorumStory, "known")

@@ -47,7 +47,7 @@ def one_vote_and_one_leader(story: QuorumStory) -> Iterator[Claim]:
     for cast in by_node(story.judgeable_facts(story.derive(votes_given))).values():
         yield from _same_vote(cast, "vote")
     for known in leaders_by_controller(story):
-        yield from judge_same_leader(known, "leader", "two-leaders")
+        yield from judge_same_leader(known, "leader")
 
 
 @story_judge("KIP595-QS-04", QuorumStory, "states")
@@ -59,7 +59,7 @@ def stored_vote_and_leader_stay(story: QuorumStory) -> Iterator[Claim]:
     for cast in by_node(stored).values():
         yield from _same_vote(cast, case)
     for known in leaders_by_controller(story):
-        yield from judge_same_leader((one for one in known if one.source == STORED), case, "two-leaders")
+        yield from judge_same_leader((one for one in known if one.source == STORED), case)
 
 
 @story_judge("KIP595-VOTE-04", QuorumStory, "votes")

@@ -92,10 +92,9 @@ class KnownRecords:
         owed = {at: value for at, value in self.visible.items() if bound is None or at < bound}
         return self.matches(read, 0) and delivered_records(read, 0) == owed, read
 
-    def observe_each_offset(self, row: str, case: str, *, most: int = ALL) -> Claims:
-        """Fetch from each offset below the last stable offset, and observe whether all visible records from it on
-        come."""
+    def observe_each_offset(self, case: str, *, most: int = ALL) -> Claims:
+        """Observe KIP360-TXN-13: from each offset below the last stable offset, a fetch returns all visible records."""
         bound = self.first_open
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)
-            yield held_if(bool(read.batches) and self.matches(read, offset), read, row=row, case=case)
+            yield held_if(bool(read.batches) and self.matches(read, offset), read, row="KIP360-TXN-13", case=case)

@@ -173,14 +173,10 @@ def quorum_scenario(
     schedule: str,
     *rows: str,
     rig: Rig[PartitionData, DisturbedQuorum] = DISTURBED,
-    cases: Sequence[str] | None = None,
-    examples: int = 2,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a schedule of a disturbed quorum, like `conformance.core.checks.scenario`. It ends with `settles`."""
-    return scenario(
-        schedule, *rows, *SETTLED, rig=rig, aims=("quorum",), rest=AT_REST, cases=cases, examples=examples, **strategies
-    )  # fmt: skip
+    return scenario(schedule, *rows, *SETTLED, rig=rig, aims=("quorum",), rest=AT_REST, examples=2, **strategies)
 
 
 SETTLED = ("KIP595-LIVE-02", "KIP595-LIVE-03", "KIP595-LIVE-05")

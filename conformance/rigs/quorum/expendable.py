@@ -79,11 +79,11 @@ class Expendable(Frozen):
                     answer(asked)
         return ProcessWatch(end, sent)
 
-    def record_fate(self, seen: ProcessWatch, case: str = "") -> ObservationClaim:
+    def record_fate(self, seen: ProcessWatch) -> ObservationClaim:
         """Record, never judged, whether the voter's process ended, and whether it answers if it did not."""
         variant = ENDS if seen.end is not None else RUNS_ON if self.known_leader() is not None else HANGS
         code = f", with exit code {seen.end.exit_code}" if seen.end is not None else ""
-        return record_only(case=case, detail=f"{self.name} {variant}{code}", variant=variant)
+        return record_only(detail=f"{self.name} {variant}{code}", variant=variant)
 
     def try_start(self, settings: Settings = UNCHANGED) -> Settled:
         """Start the stopped voter on its disk, with these settings in addition to its own. Return whether, in the time that a

@@ -233,10 +233,10 @@ class Frozen:
                 self.dismiss(asked)
         return None
 
-    def sent_since(self, moment: float, within: float) -> list[Received]:
-        """Return the requests that the voter sends after a moment of the kit's clock, up to `within` seconds from now.
+    def sent_since(self, moment: float) -> list[Received]:
+        """Return the requests that the voter sends after a moment of the kit's clock, up to A_WHILE from now.
         They stay unanswered."""
-        until, sent = self.bench.now().seconds + within, list[Received]()
+        until, sent = self.bench.now().seconds + A_WHILE, list[Received]()
         while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
             sent += [asked] if asked.at > moment else []
         self._open = None
