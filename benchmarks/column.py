@@ -23,7 +23,7 @@ NOTE = (
 NO_CPU = "These shards are of a kit that did not record CPU seconds and boots of a check."
 
 
-class Usage(msgspec.Struct, kw_only=True):
+class ColumnUsage(msgspec.Struct, kw_only=True):
     """The usage of some checks: their number, seconds and boots, seconds by part, and CPU seconds by cause."""
 
     checks: int = 0
@@ -75,9 +75,9 @@ def _topology_of(line: CheckLine, label: str) -> str:
     return adapt_topology(every_check()[line.check].topology, label).name
 
 
-def _usages(lines: Sequence[CheckLine], label: str, key: Callable[[CheckLine], str]) -> Mapping[str, Usage]:
+def _usages(lines: Sequence[CheckLine], label: str, key: Callable[[CheckLine], str]) -> Mapping[str, ColumnUsage]:
     """Return the usage by key of a line, that of most seconds first, after the sum of all."""
-    rates, all_of_them, found = _idle_rates(lines, label), Usage(), defaultdict[str, Usage](Usage)
+    rates, all_of_them, found = _idle_rates(lines, label), ColumnUsage(), defaultdict[str, ColumnUsage](ColumnUsage)
     for line in lines:
         rate = rates.get(_topology_of(line, label), 0.0)
         all_of_them.add(line, rate)
@@ -101,7 +101,7 @@ def _seconds_up(line: CheckLine) -> float:
     return line.seconds - line.spent.get("boot", 0.0)
 
 
-def _table(name: str, usages: Mapping[str, Usage]) -> Iterator[str]:
+def _table(name: str, usages: Mapping[str, ColumnUsage]) -> Iterator[str]:
     """Yield a table with a row for each usage; without CPU seconds in any of them, with checks and seconds only."""
     is_old = not any(usage.cpu for usage in usages.values())
     head = [name, "checks", "seconds", *([] if is_old else ["boots", *ORDER, *CAUSES])]

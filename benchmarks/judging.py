@@ -143,7 +143,7 @@ print(time.process_time() - began, sum(len(one.events) for one in found), observ
 observations."""
 
 
-class Comparison(msgspec.Struct, kw_only=True):
+class JudgingComparison(msgspec.Struct, kw_only=True):
     """The seconds per round of this and the other code over the same events, and the number of observations by each."""
 
     events: int
@@ -151,7 +151,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     observations: tuple[int, int]
 
 
-def compare_checkouts(other: Path, out: Path, rounds: int, progress: Progress) -> Comparison:
+def compare_checkouts(other: Path, out: Path, rounds: int, progress: Progress) -> JudgingComparison:
     """Judge a run's histories with this code and another checkout's, in turn, each in its own process."""
     here = Path(__file__).parents[1]
     measured: list[tuple[float, float]] = []
@@ -159,7 +159,7 @@ def compare_checkouts(other: Path, out: Path, rounds: int, progress: Progress) -
         mine, theirs = (_judge_with(checkout, out) for checkout in (here, other))
         measured.append((mine[0], theirs[0]))
         progress(f"round {number + 1}: {mine[0]:.2f} s here, {theirs[0]:.2f} s there")
-    return Comparison(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
+    return JudgingComparison(events=int(mine[1]), seconds=measured, observations=(int(mine[2]), int(theirs[2])))
 
 
 def _judge_with(checkout: Path, out: Path) -> list[float]:
@@ -176,7 +176,7 @@ def _judge_with(checkout: Path, out: Path) -> list[float]:
     return [float(value) for value in done.stdout.split()]
 
 
-def comparison_table(measured: Comparison) -> str:
+def comparison_table(measured: JudgingComparison) -> str:
     """Return the medians of the rounds, and of their ratios, as Markdown."""
     here, there = (median(pair[side] for pair in measured.seconds) for side in (0, 1))
     ratio = median(theirs / mine for mine, theirs in measured.seconds)

@@ -44,7 +44,7 @@ class ScheduleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return name in self.faults and name not in self.steps
 
     def is_everyday(self, deeds: Iterable[str]) -> bool:
-        """True if the deeds include a step that nearly every schedule takes, or all kinds of faults."""
+        """True if nearly every schedule does one of these deeds: one is a common step, or together they name every fault."""
         named = {deed.partition(" ")[0] for deed in deeds}
         return bool(named & self.everyday) or self.faults.keys() <= named
 

@@ -23,7 +23,7 @@ ABORTED = {"PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
 """The described states of a transaction that timed out."""
 
 
-class Lease(NamedTuple):
+class OpenLease(NamedTuple):
     """A session or open transaction: the event at which it began (`since`), and its timeout in seconds (`lasts`)."""
 
     since: int
@@ -52,7 +52,7 @@ def expired_while_asleep(bench: Bench, by: Sequence[int]) -> bool:
     )
 
 
-def find_expired(events: Sequence[AnyEvent]) -> Lease | None:
+def find_expired(events: Sequence[AnyEvent]) -> OpenLease | None:
     """Return the session or transaction whose end the last of these events, an answer, shows; None if it shows no end."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
@@ -67,14 +67,14 @@ def find_expired(events: Sequence[AnyEvent]) -> Lease | None:
     return _open_transaction(last.call.request, earlier) if last.errors & REFUSALS or state in ABORTED else None
 
 
-def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
+def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> OpenLease | None:
     """Return the member's session since its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
     found, lasts = None, DEFAULT_SESSION_TIMEOUT
     for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
         if (_group_of(call.request), call.request["member_id"] or answer.value.get("member_id")) == member:
             lasts = call.request.get("session_timeout_ms", lasts * 1000) / 1000
-            found = Lease(call.n, lasts) if call.request.get("member_epoch", 0) >= 0 else None
+            found = OpenLease(call.n, lasts) if call.request.get("member_epoch", 0) >= 0 else None
     return found
 
 
@@ -82,14 +82,14 @@ def _group_of(request: dict[str, Any]) -> str | None:
     return request.get("group") or request.get("group_id")
 
 
-def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Lease | None:
+def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> OpenLease | None:
     """Return the transactional id's open transaction since its first accepted request; None if none is open."""
     id, found, lasts = asked.get("transactional_id"), None, 0.0
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
         if one.call.op in TRANSACTION_ENDS:
             found, lasts = None, one.call.request.get("transaction_timeout_ms", lasts * 1000) / 1000
         elif one.is_accepted and found is None and not one.call.op.startswith("describe"):
-            found = Lease(one.call.n, lasts)
+            found = OpenLease(one.call.n, lasts)
     return found
 
 

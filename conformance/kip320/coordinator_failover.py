@@ -45,7 +45,7 @@ BY_NAME_UNTIL = 9
 """The last version of OffsetCommit and OffsetFetch that names a topic; later ones have its id."""
 
 
-class Commit(NamedTuple):
+class GroupCommit(NamedTuple):
     """One group's offset as committed."""
 
     group: str
@@ -68,7 +68,7 @@ class Commits:
         found = self.bench.node(self.via).find_coordinator(group, CoordinatorType.GROUP)
         return self.bench.node(found.node_id) if found.error is Error.NONE else None
 
-    def _commit(self, offset: int, epoch: int, version: int) -> Commit:
+    def _commit(self, offset: int, epoch: int, version: int) -> GroupCommit:
         group, wanted = self.bench.fresh_name("group"), NewOffset(self.partition.topic, 0, offset, epoch)
 
         def is_committed() -> bool:
@@ -77,9 +77,9 @@ class Commits:
             return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
 
         self.bench.eventually(is_committed, f"a commit of {group}")
-        return Commit(group, offset, epoch)
+        return GroupCommit(group, offset, epoch)
 
-    def fetch(self, commit: Commit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
+    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
         """Return the offset from the current coordinator once it has loaded, even if not yet replicated
         (RequireStable); optionally that of `topic`, in this version.
 
@@ -129,7 +129,7 @@ class Commits:
         for commit in self.sent:
             found: list[CommittedOffset] = []
 
-            def is_gone(commit: Commit = commit, found: list[CommittedOffset] = found) -> bool:
+            def is_gone(commit: GroupCommit = commit, found: list[CommittedOffset] = found) -> bool:
                 found.append(self.fetch(commit, topic, version))
                 return found[-1].error is Error.NONE and found[-1].offset == NO_OFFSET
 
@@ -286,7 +286,7 @@ def text(value: str) -> bytes:
     return struct.pack(">h", len(value)) + value.encode()
 
 
-def key_of(commit: Commit, topic: str) -> bytes:
+def key_of(commit: GroupCommit, topic: str) -> bytes:
     return struct.pack(">h", KEY_VERSION) + text(commit.group) + text(topic) + struct.pack(">i", 0)
 
 

@@ -20,7 +20,7 @@ AHEAD_MS = 60_000
 """Milliseconds by which uncommitted records are dated ahead, so that a lookup by timestamp matches only these."""
 
 
-class LaggingLeader(NamedTuple):
+class LeaderAboveWatermark(NamedTuple):
     """A new leader whose epoch began at `start`, above its high watermark; `stamp` is the timestamp of the records in
     between."""
 
@@ -35,7 +35,7 @@ class LaggingLeader(NamedTuple):
 
 
 @contextmanager
-def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader]:
+def lagging_leader(partition: Partition, records: int) -> Iterator[LeaderAboveWatermark]:
     """Freeze one in-sync follower, so that nothing commits; give uncommitted records and leadership to the other."""
     bench, state = partition.bench, partition.wait_until_whole()
     leader = bench.node(state.leader)
@@ -48,14 +48,14 @@ def lagging_leader(partition: Partition, records: int) -> Iterator[LaggingLeader
         heir = bench.node(successor)
         bench.eventually(lambda: end_of(partition, heir) == end, f"{successor} at the log end {end}")
         led = elect_preferred(partition, successor, state.leader_epoch)
-        yield LaggingLeader(heir, led.leader_epoch, end, stamp)
+        yield LeaderAboveWatermark(heir, led.leader_epoch, end, stamp)
 
 
 def end_of(partition: Partition, node: NodeClient) -> int:
     return node.list_offsets(partition.name, partition.index, LATEST, replica_id=DEBUGGER).offset
 
 
-def looked_up(partition: Partition, lagging: LaggingLeader, case: str, back: int) -> ListedOffset:
+def looked_up(partition: Partition, lagging: LeaderAboveWatermark, case: str, back: int) -> ListedOffset:
     low, high = (1, 4) if case == "old-version" else (5, None)
     return lagging.node.list_offsets(
         partition.name,

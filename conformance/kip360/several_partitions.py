@@ -21,7 +21,7 @@ from strategies.inputs import EPOCH_BUMPS, FEW_RECORDS
 # --- Produce
 
 
-class Item(NamedTuple):
+class PartitionBatch(NamedTuple):
     """A batch of a request and its expected answer: an error, or the offset at which it is or was appended."""
 
     batch: NewBatch
@@ -35,37 +35,37 @@ HOW = sampled_from(["first", "next", "gap", "duplicate", "other"])
 ALSO_REFUSED = {"idempotent": "older-epoch", "legacy": "not-added", "tv2": "gap"}
 
 
-def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> Item:
+def prepare(producer: StageProducer, log: Log, how: str, records: int, gap: int) -> PartitionBatch:
     """Prepare a partition so that it answers a batch as `how` says; return the batch and the expected answer."""
     if how == "not-added":
         version = producer.stage.at_most("Produce", LEGACY.produce)
         abortable = version >= since("Produce", "TRANSACTION_ABORTABLE")
         error = Error.TRANSACTION_ABORTABLE if abortable else Error.INVALID_TXN_STATE
-        return Item(producer.batch(log, records), error)
+        return PartitionBatch(producer.batch(log, records), error)
     first = producer.batch(log, records)
     if how == "first":
         if producer.transactional_id and not producer.dialect.bumps:
             producer.require(producer.add(log), "producer")
-        return Item(first, Error.NONE, 0, records)
+        return PartitionBatch(first, Error.NONE, 0, records)
     producer.enter(log, records) if producer.transactional_id else producer.write(log, records)
     if how == "duplicate":
-        return Item(first, Error.NONE, 0)
+        return PartitionBatch(first, Error.NONE, 0)
     following = producer.batch(log, records)
     if how == "older-epoch":
         newer = producer.stage.idempotent()
         newer.continue_at(producer.producer_id, producer.epoch + 1)
         newer.write(log, records)
-        return Item(following, Error.INVALID_PRODUCER_EPOCH)
+        return PartitionBatch(following, Error.INVALID_PRODUCER_EPOCH)
     if how == "gap":
-        return Item(producer.batch(log, records, sequence=following.base_sequence + gap), REFUSED)
-    return Item(following, Error.NONE, records, records)
+        return PartitionBatch(producer.batch(log, records, sequence=following.base_sequence + gap), REFUSED)
+    return PartitionBatch(following, Error.NONE, records, records)
 
 
 def is_about(one: ProducedPartition, log: Log) -> bool:
     return one.partition == log.index and (one.topic == log.name or one.topic_id == log.topic.id)
 
 
-def is_answered(item: Item, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
+def is_answered(item: PartitionBatch, before: LogState, after: LogState, log: Log, answer: ProduceAnswer) -> bool:
     """True if the partition was answered once, as expected, and its log only gained the appended batch."""
     found = [(one.error, one.base_offset) for one in answer.partitions if is_about(one, log)]
     if item.grows:

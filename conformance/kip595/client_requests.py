@@ -8,7 +8,7 @@ from hypothesis.strategies import integers, sampled_from
 from conformance.core.checks import Claims, excuse, held_if, premise, probe
 from conformance.core.topologies import LONG_FETCH_TIMEOUT
 from conformance.judging.excuses import STARVED
-from conformance.rigs.quorum.lab import SLOW, WITHIN, Lab
+from conformance.rigs.quorum.lab import SLOW, WITHIN, QuorumLab
 from fixtures.wire import NodeClient, NotSent, WireError
 from history.due import is_starved
 from protocol.codes import Error
@@ -106,7 +106,7 @@ ABOUT_A_TOPIC = (huge_growth, existing_name)
     number=integers(1, 500),
     through=sampled_from(["broker", "leader"]),
 )
-def client_moves_no_quorum(lab: Lab, case: str, which: int, number: int, through: str) -> Claims:
+def client_moves_no_quorum(lab: QuorumLab, case: str, which: int, number: int, through: str) -> Claims:
     """The leader and its epoch are the same after a request, whatever its answer, and a write that follows it."""
     led, began = lab.agreed_leader(), lab.bench.now().seconds
     leader = lab.bench.name_of(led.leader_id)

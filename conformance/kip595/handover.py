@@ -3,7 +3,7 @@
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.core.topologies import LONG_FETCH_TIMEOUT
 from conformance.core.waiting import Settled
-from conformance.rigs.quorum.lab import LAB, SLOW, Lab
+from conformance.rigs.quorum.lab import LAB, SLOW, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN
 
 HANDED_OVER_WITHIN = 5.0
@@ -17,7 +17,7 @@ ELECTION = 5.0
 
 
 @probe("KIP595-END-05", "KIP595-LIVE-07", rig=SLOW, examples=2, smoke=False)
-def leader_hands_over(lab: Lab) -> Claims:
+def leader_hands_over(lab: QuorumLab) -> Claims:
     """After SIGTERM of the leader another is elected, and acknowledges a write, long before a fetch timeout has passed."""
     whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
@@ -32,7 +32,7 @@ def leader_hands_over(lab: Lab) -> Claims:
     yield held_if(written, row="KIP595-END-05", case="sigterm", detail=f"{shown}; the write took {took:.1f} s")
 
 
-def _rest(lab: Lab, began: float) -> float:
+def _rest(lab: QuorumLab, began: float) -> float:
     """Return the seconds that are left for a write, at least one."""
     return max(1.0, HANDED_OVER_WITHIN - (lab.bench.now().seconds - began))
 
@@ -42,18 +42,18 @@ def _elected(elected: Settled) -> str:
 
 
 @probe("KIP595-CONF-03", rig=LAB, cases=["default"], examples=2, smoke=False)
-def leader_is_replaced_after_the_fetch_timeout(lab: Lab) -> Claims:
+def leader_is_replaced_after_the_fetch_timeout(lab: QuorumLab) -> Claims:
     """A killed leader is replaced once the default fetch timeout has passed."""
     yield from _replaced_in(lab, DEFAULT_FETCH_TIMEOUT, "default")
 
 
 @probe("KIP595-CONF-03", rig=SLOW, cases=["longer"], examples=2, smoke=False)
-def leader_is_replaced_after_a_longer_fetch_timeout(lab: Lab) -> Claims:
+def leader_is_replaced_after_a_longer_fetch_timeout(lab: QuorumLab) -> Claims:
     """With a fetch timeout of 10 s a killed leader is replaced 8 s later than with the default."""
     yield from _replaced_in(lab, LONG_FETCH_TIMEOUT, "longer")
 
 
-def _replaced_in(lab: Lab, timeout: float, case: str) -> Claims:
+def _replaced_in(lab: QuorumLab, timeout: float, case: str) -> Claims:
     """Kill the leader, and check that its successor leads neither before nor long after the fetch timeout."""
     whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")

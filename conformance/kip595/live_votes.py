@@ -18,7 +18,7 @@ LONG = 30.0
 """The most seconds that these elections may take, with all waits between them."""
 
 
-class Ballot:
+class CountedVotes:
     """The peers that vote for the voter in its present epoch, and those that grant pre-votes; all others refuse, or are
     silent. `granted` are the votes and pre-votes that reached it."""
 
@@ -85,7 +85,7 @@ def wins_none(live: Live, rule: Callable[[Received], None], enough: Callable[[],
 def candidate_of_five_needs_two_other_votes(live: LiveOfFive, order: list[int], refuse: bool) -> Claims:
     """A candidate of five does not lead by the votes of one other voter in several epochs, and leads by those of two."""
     former = live.stand()
-    ballot = Ballot(live, order[:1], order[:2], refuse=refuse)
+    ballot = CountedVotes(live, order[:1], order[:2], refuse=refuse)
     none_won = wins_none(live, ballot.answer, lambda: ballot.elections() >= ELECTIONS)
     enough = ballot.elections() >= ELECTIONS
     yield premise(enough or not none_won, f"{ELECTIONS} elections after epoch {former} with one vote")
@@ -105,7 +105,7 @@ def candidate_of_five_needs_two_other_votes(live: LiveOfFive, order: list[int], 
 def votes_of_an_older_epoch_do_not_count(live: LiveOfFive, order: list[int], refuse: bool) -> Claims:
     """A candidate of five does not lead by four votes that quote an older epoch, and one that quotes its own."""
     live.stand()
-    ballot = Ballot(live, order[:1], order[:2], refuse=refuse)
+    ballot = CountedVotes(live, order[:1], order[:2], refuse=refuse)
 
     def elections() -> int:
         """Return the number of epochs for which a vote of the epoch before came from at least two peers."""
@@ -122,7 +122,7 @@ def votes_of_an_older_epoch_do_not_count(live: LiveOfFive, order: list[int], ref
 def prospective_voter_of_five_needs_two_pre_votes(live: LiveOfFive, order: list[int], refuse: bool) -> Claims:
     """A voter of five asks for no votes by the pre-votes of one other voter, given again and again, but by those of two."""
     epoch = live.stand()
-    ballot = Ballot(live, (), order[:1], refuse=refuse)
+    ballot = CountedVotes(live, (), order[:1], refuse=refuse)
 
     def asks_for_votes() -> bool:
         return any(one.api == "Vote" and not is_pre_vote(one) for one in live.heard)

@@ -35,7 +35,7 @@ SLACK = 1.0
 """Seconds by which a write may last longer than the slowest of the undisturbed ones on a busy machine."""
 
 
-class Progress(NamedTuple):
+class WriteProgress(NamedTuple):
     """The writes of a while, and the leader's high watermarks before and after them."""
 
     writes: list[Write]
@@ -65,15 +65,15 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     yield from settles(disturbed)
 
 
-def progress(disturbed: DisturbedQuorum) -> Progress:
+def progress(disturbed: DisturbedQuorum) -> WriteProgress:
     """Write for a while, and look at the high watermark before and after it; -1 if no controller leads."""
     before = described_by_leader(disturbed)
     writes = disturbed.write_for(MISSED_FOR)
     after = described_by_leader(disturbed)
-    return Progress(writes, before.high_watermark if before else -1, after.high_watermark if after else -1)
+    return WriteProgress(writes, before.high_watermark if before else -1, after.high_watermark if after else -1)
 
 
-def keeps_committing(disturbed: DisturbedQuorum, found: Progress, usual: float, case: How) -> Claims:
+def keeps_committing(disturbed: DisturbedQuorum, found: WriteProgress, usual: float, case: How) -> Claims:
     """Check LIVE-08: the high watermark rose, and one write at most lasted longer than usual, by a fetch timeout at most."""
     slow = [one for one in found.writes if one.outcome != "acknowledged" or one.seconds > usual + SLACK]
     late = [one for one in slow if one.outcome != "acknowledged" or one.seconds > usual + FETCH_TIMEOUT + SLACK]

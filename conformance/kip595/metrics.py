@@ -6,7 +6,7 @@ from hypothesis.strategies import booleans, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.judging.facts.gauges import number_of
-from conformance.rigs.quorum.lab import LAB, WITHIN, Lab
+from conformance.rigs.quorum.lab import LAB, WITHIN, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN, other_leader
 from protocol.log import LeaderAndEpoch
 from protocol.words import say
@@ -41,7 +41,7 @@ Metrics = dict[str, dict[str, Any]]
 
 
 @probe("KIP595-MET-01", rig=LAB, cases=["attributes"], examples=1, smoke=False)
-def nodes_have_the_attributes(lab: Lab, expected: str) -> Claims:
+def nodes_have_the_attributes(lab: QuorumLab, expected: str) -> Claims:
     """Every node has the release's metrics of the quorum."""
     for name, found in lab.read_metrics().items():
         missing = ATTRIBUTES[expected] - found.keys()
@@ -49,7 +49,7 @@ def nodes_have_the_attributes(lab: Lab, expected: str) -> Claims:
 
 
 @probe("KIP595-MET-01", rig=LAB, cases=["leader-only"], examples=1, smoke=False)
-def leader_has_attributes_of_its_own(lab: Lab) -> Claims:
+def leader_has_attributes_of_its_own(lab: QuorumLab) -> Claims:
     """The leader, and no other node, shows the number of observers and a pending change of voters."""
     before = lab.agreed_leader()
     found = lab.read_metrics()
@@ -64,7 +64,7 @@ def leader_has_attributes_of_its_own(lab: Lab) -> Claims:
     "KIP595-OBS-02", rig=LAB, cases=["controller"], examples=2, smoke=False,
     first=sampled_from(["kill", "stop", "pause"]), second=sampled_from(["kill", "stop", "pause"]), behind=booleans(),
 )  # fmt: skip
-def metrics_follow_the_leader(lab: Lab, expected: str, first: Fault, second: Fault, behind: bool) -> Claims:
+def metrics_follow_the_leader(lab: QuorumLab, expected: str, first: Fault, second: Fault, behind: bool) -> Claims:
     """While leaders are replaced the metrics show what the quorum says, and the broker applies all that is committed.
 
     With `behind` the broker is frozen while the second leader is replaced. Judges look at all that the metrics showed.
@@ -73,7 +73,7 @@ def metrics_follow_the_leader(lab: Lab, expected: str, first: Fault, second: Fau
     yield from _replaced(lab, expected, second, behind)
 
 
-def _replaced(lab: Lab, expected: str, fault: Fault, behind: bool) -> Claims:
+def _replaced(lab: QuorumLab, expected: str, fault: Fault, behind: bool) -> Claims:
     whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")
     leader, processes = lab.bench.name_of(led.leader_id), lab.bench.processes
@@ -95,7 +95,7 @@ def _replaced(lab: Lab, expected: str, fault: Fault, behind: bool) -> Claims:
     yield from settles(lab, new_process=fault != "pause", returned=leader)
 
 
-def broker_finds_the_successor(lab: Lab, gone: str) -> Claims:
+def broker_finds_the_successor(lab: QuorumLab, gone: str) -> Claims:
     """Check OBS-02: while the former leader is gone the broker names its successor, if there is one, and applies what that one
     has committed."""
     shown = list[tuple[float, int]]()
@@ -116,7 +116,7 @@ def broker_finds_the_successor(lab: Lab, gone: str) -> Claims:
         yield held_if(found, row="KIP595-OBS-02", case="broker", detail=detail)
 
 
-def settles(lab: Lab, new_process: bool, returned: str) -> Claims:
+def settles(lab: QuorumLab, new_process: bool, returned: str) -> Claims:
     """Check that the broker catches up, and the metrics of all nodes once the quorum is at rest."""
     led = lab.agreed_leader()
     wanted = lab.describe_by_leader().high_watermark
@@ -134,7 +134,7 @@ APPLIES_WITHIN = 30.0
 """The bound of KIP595-LIVE-04 in seconds, with the default timeouts."""
 
 
-def words_are_known(lab: Lab, look: Metrics, expected: str) -> Claims:
+def words_are_known(lab: QuorumLab, look: Metrics, expected: str) -> Claims:
     """Check that each node shows a state of the release."""
     for name, found in look.items():
         state, is_broker = str(found.get("current-state")), name == lab.broker
@@ -146,7 +146,7 @@ def words_are_known(lab: Lab, look: Metrics, expected: str) -> Claims:
 # --- agreement with the protocol
 
 
-def agrees_with_the_protocol(lab: Lab, led: LeaderAndEpoch) -> Claims:
+def agrees_with_the_protocol(lab: QuorumLab, led: LeaderAndEpoch) -> Claims:
     """Check leader, epoch, vote and high watermark in the metrics against what the controllers say before and after."""
     earlier, states = lab.describe_by_leader(), {name: lab.quorum_state(name) for name in lab.bench.members}
     look = lab.read_metrics()
@@ -178,7 +178,7 @@ SLACK = 2.0
 """Seconds for reading metrics of four nodes on a busy host."""
 
 
-def watermarks_catch_up(lab: Lab) -> Claims:
+def watermarks_catch_up(lab: QuorumLab) -> Claims:
     """Check that followers and the broker learn the leader's high watermark in time."""
     wanted = lab.describe_by_leader().high_watermark
     shown = Metrics()
@@ -195,7 +195,7 @@ def watermarks_catch_up(lab: Lab) -> Claims:
 # --- rates
 
 
-def rates_are_of_the_role(lab: Lab, returned: str) -> Claims:
+def rates_are_of_the_role(lab: QuorumLab, returned: str) -> Claims:
     """Check the rates and latencies of the leader, the broker, and a controller that came back as a follower.
 
     Rates are of the last minute, so only a new process is sure to show none of the time when it led.

@@ -4,7 +4,7 @@ import re
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import own_end
-from conformance.rigs.quorum.lab import LAB, Lab
+from conformance.rigs.quorum.lab import LAB, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN
 from fixtures.cluster.config import BROKER_PORT, CONTROLLER_PORT
 from history.readings import ToolRun
@@ -21,7 +21,7 @@ RUNS = 5
 """Runs of the tool in one example; each starts a JVM."""
 
 
-def run(lab: Lab, *arguments: str) -> ToolRun:
+def run(lab: QuorumLab, *arguments: str) -> ToolRun:
     """Run the tool against the broker, which forwards DescribeQuorum to the leader."""
     return lab.bench.run_quorum_tool("--bootstrap-server", f"{lab.broker}:{BROKER_PORT}", "describe", *arguments)
 
@@ -39,7 +39,7 @@ def is_done(done: ToolRun) -> bool:
 
 
 @probe("KIP595-TOOL-01", rig=LAB, cases=["keys", "values"], examples=1, smoke=False)
-def tool_describes_the_status(lab: Lab, expected: str) -> Claims:
+def tool_describes_the_status(lab: QuorumLab, expected: str) -> Claims:
     """The tool's status has all keys, the voters in the release's form, and the values of DescribeQuorum."""
     for _ in range(RUNS):
         before = lab.describe_by_leader()
@@ -102,7 +102,7 @@ def _number(status: dict[str, str], key: str) -> int:
 
 
 @probe("KIP595-TOOL-02", rig=LAB, examples=1, smoke=False)
-def tool_describes_the_replicas(lab: Lab, case: str, expected: str) -> Claims:
+def tool_describes_the_replicas(lab: QuorumLab, case: str, expected: str) -> Claims:
     """The tool's table has the release's columns, the leader in the first row with lag 0, and the role of each replica."""
     for _ in range(RUNS):
         before = lab.describe_by_leader()
@@ -139,7 +139,7 @@ def wrong_table(text: str, expected: str, described: QuorumAnswer) -> str:
 
 
 @probe("KIP595-TOOL-03", rig=LAB, examples=1, smoke=False)
-def tool_refuses_misuse(lab: Lab, case: str) -> Claims:
+def tool_refuses_misuse(lab: QuorumLab, case: str) -> Claims:
     """Describe takes exactly one of its two options, and a controller in place of a broker."""
     arguments = {
         "neither": ("--bootstrap-server", f"{lab.broker}:{BROKER_PORT}", "describe"),
@@ -166,7 +166,7 @@ def refuses(done: ToolRun) -> bool:
 
 
 @probe("KIP595-TOOL-04", rig=LAB, cases=["failover"], examples=2, smoke=False)
-def tool_runs_across_a_failover(lab: Lab) -> Claims:
+def tool_runs_across_a_failover(lab: QuorumLab) -> Claims:
     """Run while the leader is replaced, the tool names a leader of a later epoch or says that time was up."""
     whole, led = lab.await_caught_up()
     yield premise(whole, "voters that have the leader's whole log")

@@ -97,7 +97,7 @@ def voters_of(voter: Expendable, *others: int, own: bool = True) -> str:
 @probe("KIP595-QS-07", "KIP595-QS-07-L", rig=EXPENDABLE, cases=["changed"], examples=2, smoke=False, leader=LEADERS,
        other=integers(4, 99))  # fmt: skip
 def voters_are_changed(voter: Expendable, expected: str, leader: int, other: int) -> Claims:
-    """A voter that is restarted with other voters refuses to start up to 3.7; from 3.8 on it starts, and writes its file."""
+    """A voter restarted with other voters refuses to start up to 3.7; from 3.8 on it starts, and rewrites quorum-state."""
     epoch = epoch_of(voter.follow(leader))
     voter.give_up(down=True)
     before = voter.quorum_state_file()

@@ -40,7 +40,7 @@ def provenance_of(began: float, environment: Mapping[str, str] = os.environ, kit
 
 
 def commit_of(kit: Path) -> str:
-    """Return the commit of a checkout, and whether its tree is changed; empty for an installed kit."""
+    """Return the commit of a checkout, marked if its tree has changes; empty for an installed kit."""
     if _git(kit, "rev-parse", "--show-toplevel") != str(kit.resolve()):
         return ""
     commit = _git(kit, "rev-parse", "HEAD")

@@ -8,7 +8,7 @@ import msgspec
 from history.events import Answer, Fault, History
 
 
-class KnownLeader(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderSince(msgspec.Struct, frozen=True, kw_only=True):
     """A leader known from `event` on: `node` leads in `epoch`; "" if the partition has no leader."""
 
     event: int
@@ -55,16 +55,16 @@ def fault_spans(events: Sequence[Fault]) -> list[FaultPhases]:
     return found
 
 
-def known_leaders(history: History, place: str) -> list[KnownLeader]:
+def known_leaders(history: History, place: str) -> list[LeaderSince]:
     """Return the leadership changes that answers show, each with the first event that does; epochs only increase."""
     names = {int(member["id"]): str(member["name"]) for member in history.example.members}
-    known: list[KnownLeader] = []
+    known: list[LeaderSince] = []
     for event in history.events:
         if isinstance(event, Answer) and event.outcome == "ok" and isinstance(event.value, dict):
             for leader, epoch in _leaders_in(event.value, place):
                 node = names.get(leader, "")
                 if not known or epoch > known[-1].epoch or (epoch == known[-1].epoch and node and not known[-1].node):
-                    known.append(KnownLeader(event=event.n, node=node, epoch=epoch))
+                    known.append(LeaderSince(event=event.n, node=node, epoch=epoch))
     return known
 
 

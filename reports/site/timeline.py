@@ -12,7 +12,7 @@ import msgspec
 from conformance.judging.narration import EventLine
 from history.events import Answer, AnyEvent, Call, Fault, History, Phase, Premise
 from history.steps import TakenStep
-from reports.site.fault_spans import FaultPhases, KnownLeader, fault_spans, known_leaders
+from reports.site.fault_spans import FaultPhases, LeaderSince, fault_spans, known_leaders
 
 NEAR = 14
 """The number of events drawn on each side of one that shows the violation; faults and new leaders are always drawn."""
@@ -167,7 +167,7 @@ def draw_timeline(history: History, lines: Sequence[EventLine], steps: Sequence[
 
 
 def _leader_bands(
-    leads: Sequence[KnownLeader], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
+    leads: Sequence[LeaderSince], moments: Sequence[_Moment], lanes: dict[str, Lane], width: float
 ) -> Iterator[Band]:
     ends = [*(_x_of(lead.event, moments, width) for lead in leads), width]
     for lead, begin, end in zip(leads, ends, ends[1:], strict=False):
@@ -248,7 +248,7 @@ def _place_in_columns(moments: Sequence[_Moment]) -> float:
     return max(x + 10.0, 320.0)
 
 
-def _node_lanes(history: History, moments: Sequence[_Moment], leads: Sequence[KnownLeader]) -> list[str]:
+def _node_lanes(history: History, moments: Sequence[_Moment], leads: Sequence[LeaderSince]) -> list[str]:
     seen = {moment.node for moment in moments} | {lead.node for lead in leads}
     members = [str(member["name"]) for member in history.example.members]
     known = sorted(members, key=lambda name: ("controller" in name, name))

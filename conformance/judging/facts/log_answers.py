@@ -50,31 +50,12 @@ from protocol.cluster import (
     TopicPartitionsAnswer,
 )
 from protocol.codes import Error
-from protocol.log import (
-    DeletedRecords,
-    DeleteRecords,
-    EpochEnd,
-    Fetch,
-    FetchAnswer,
-    FetchedPartition,
-    FetchMany,
-    FetchOptions,
-    FetchPartition,
-    ListOffsets,
-    OffsetForLeaderEpoch,
-    ParkProduce,
-    Produce,
-    ProduceAnswer,
-    ProducedPartition,
-    ProduceMany,
-    ProducePartition,
-)
 from protocol.messages import PartitionAnswer, PendingRequest, Topic
 from protocol.records import ControlType, NewBatch
 from protocol.since import since
 from protocol.topics import ElectionType, ElectLeaders, PartitionResults
 
-Part = TypeVar("Part", ProducedPartition, FetchedPartition)
+Part = TypeVar("Part", log.ProducedPartition, log.FetchedPartition)
 
 SHOWS_EPOCH_FROM = since("MetadataResponse", "LeaderEpoch")
 WHOLE_BYTES = 1024 * 1024
@@ -105,26 +86,28 @@ def _partition_metadata(
     return PartitionAtBroker(*by, state, one.leader, one.leader_epoch)
 
 
-@decodes(Produce, about=["partition", "transactional-id"], lost=True)
-def _produce(request: Produce, answer: ProducedPartition | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.Produce, about=["partition", "transactional-id"], lost=True)
+def _produce(request: log.Produce, answer: log.ProducedPartition | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     yield from _produce_result(request, request, answer if request.acks != 0 else None, answer, at)
 
 
-@decodes(ProduceMany, about=["partition", "transactional-id"], lost=True)
-def _produce_many(request: ProduceMany, answer: ProduceAnswer | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.ProduceMany, about=["partition", "transactional-id"], lost=True)
+def _produce_many(
+    request: log.ProduceMany, answer: log.ProduceAnswer | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     for wanted in request.partitions:
         own = _part_about(wanted, answer.partitions) if request.acks != 0 else None
         yield from _produce_result(request, wanted, own, answer, at)
 
 
-@decodes(ParkProduce, about=["partition", "transactional-id"], lost=True)
-def _park_produce(request: ParkProduce, answer: PendingRequest | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.ParkProduce, about=["partition", "transactional-id"], lost=True)
+def _park_produce(request: log.ParkProduce, answer: PendingRequest | LostAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield writes that stay in flight, with acks=all. Their outcome is unknown here: the answer belongs to another call."""
     for wanted in request.partitions:
         yield from _produce_result(request, wanted, None, answer, at)
 
 
-def _part_about(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]) -> Part | None:
+def _part_about(wanted: log.ProducePartition | log.FetchPartition, parts: Iterable[Part]) -> Part | None:
     """Return the part of an answer about a partition, which the answer names by topic or topic id."""
     topic = Topic.of(wanted.topic)
     return next(
@@ -139,20 +122,20 @@ def _part_about(wanted: ProducePartition | FetchPartition, parts: Iterable[Part]
 
 
 def _produce_result(
-    request: Produce | ProduceMany | ParkProduce,
-    wanted: Produce | ProducePartition,
-    own: ProducedPartition | LostAnswer | None,
-    answer: ProducedPartition | ProduceAnswer | PendingRequest | LostAnswer,
+    request: log.Produce | log.ProduceMany | log.ParkProduce,
+    wanted: log.Produce | log.ProducePartition,
+    own: log.ProducedPartition | LostAnswer | None,
+    answer: log.ProducedPartition | log.ProduceAnswer | PendingRequest | LostAnswer,
     at: Decoding,
 ) -> Iterator[Attributed]:
     """Yield the result for one partition of a Produce. Its outcome is unknown if the answer lacks the partition (`own`)."""
     # Bytes in place of a batch have no known values.
     batch = wanted.records if isinstance(wanted.records, NewBatch) else NewBatch(())
-    result = own if isinstance(own, ProducedPartition) else None
+    result = own if isinstance(own, log.ProducedPartition) else None
     error = result.error if result is not None else UNKNOWN_OUTCOME
     fact = ProduceResult(
         *at.exchange(),
-        acks=-1 if isinstance(request, ParkProduce) else request.acks,
+        acks=-1 if isinstance(request, log.ParkProduce) else request.acks,
         values=tuple([one.value for one in batch.records]),
         error=error,
         offset=result.base_offset if result is not None else -1,
@@ -172,8 +155,8 @@ def _produce_result(
         yield ("transactional-id", fact.transactional_id, fact)
 
 
-@decodes(Fetch, about=["partition"])
-def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.Fetch, about=["partition"])
+def _fetch(request: log.Fetch, answer: log.FetchedPartition, at: Decoding) -> Iterator[Attributed]:
     if answer.error == NONE:
         yield _fetch_result(request, request, answer, at)
     else:
@@ -182,8 +165,8 @@ def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterator[A
         )
 
 
-@decodes(FetchMany, about=["partition"])
-def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.FetchMany, about=["partition"])
+def _fetch_many(request: log.FetchMany, answer: log.FetchAnswer, at: Decoding) -> Iterator[Attributed]:
     """Yield the results of the requested partitions, not of others that a fetch session returns. Errors are left out, and so are
     partitions of which only a few bytes were requested."""
     for wanted in request.partitions:
@@ -193,7 +176,7 @@ def _fetch_many(request: FetchMany, answer: FetchAnswer, at: Decoding) -> Iterat
 
 
 def _fetch_result(
-    wanted: FetchPartition, options: Fetch | FetchOptions, answer: FetchedPartition, at: Decoding
+    wanted: log.FetchPartition, options: log.Fetch | log.FetchOptions, answer: log.FetchedPartition, at: Decoding
 ) -> Attributed:
     """Return the result for one partition of a Fetch."""
     diverging, offset = answer.diverging_epoch, wanted.fetch_offset
@@ -241,8 +224,8 @@ def _marker(one: records.Batch) -> ControlMarker | None:
     return None
 
 
-@decodes(ListOffsets, about=["partition"])
-def _list_offsets(request: ListOffsets, answer: log.ListedOffset, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.ListOffsets, about=["partition"])
+def _list_offsets(request: log.ListOffsets, answer: log.ListedOffset, at: Decoding) -> Iterator[Attributed]:
     if answer.error != NONE:
         yield _error_response(request, -1, request.timestamp, answer, None, at)
         return
@@ -258,8 +241,10 @@ def _list_offsets(request: ListOffsets, answer: log.ListedOffset, at: Decoding) 
     yield ("partition", partition_of(request), fact)
 
 
-@decodes(OffsetForLeaderEpoch, about=["partition"])
-def _offset_for_leader_epoch(request: OffsetForLeaderEpoch, answer: EpochEnd, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.OffsetForLeaderEpoch, about=["partition"])
+def _offset_for_leader_epoch(
+    request: log.OffsetForLeaderEpoch, answer: log.EpochEnd, at: Decoding
+) -> Iterator[Attributed]:
     if answer.error != NONE:
         yield _error_response(request, -1, request.leader_epoch, answer, None, at)
         return
@@ -274,7 +259,7 @@ def _offset_for_leader_epoch(request: OffsetForLeaderEpoch, answer: EpochEnd, at
 
 
 def _error_response(
-    request: Fetch | ListOffsets | OffsetForLeaderEpoch,
+    request: log.Fetch | log.ListOffsets | log.OffsetForLeaderEpoch,
     last: int,
     position: int,
     answer: PartitionAnswer,
@@ -301,10 +286,12 @@ def _describe_log_dirs(request: DescribeLogDirs, answer: LogDirsAnswer, at: Deco
             yield ("partition", partition_of(replica), ReplicaInHealthyDirectory(*at.exchange()))
 
 
-@decodes(DeleteRecords, about=["partition"], lost=True)
-def _delete_records(request: DeleteRecords, answer: DeletedRecords | LostAnswer, at: Decoding) -> Iterator[Attributed]:
+@decodes(log.DeleteRecords, about=["partition"], lost=True)
+def _delete_records(
+    request: log.DeleteRecords, answer: log.DeletedRecords | LostAnswer, at: Decoding
+) -> Iterator[Attributed]:
     """Yield the result of DeleteRecords. A request that was never sent counts as one of unknown outcome."""
-    result = answer if isinstance(answer, DeletedRecords) else None
+    result = answer if isinstance(answer, log.DeletedRecords) else None
     error = result.error if result is not None else UNKNOWN_OUTCOME
     low_watermark = result.low_watermark if result is not None and error == NONE else -1
     fact = DeleteRecordsResult(*at.exchange(), request.offset, error, low_watermark)

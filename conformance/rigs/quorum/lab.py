@@ -28,7 +28,7 @@ WRITE_MS = 1000
 """The timeout of one try to create a topic, in milliseconds."""
 
 
-class Lab(Quorum):
+class QuorumLab(Quorum):
     """The controllers, and the broker that observes them."""
 
     def __init__(self, bench: Bench, data: QuorumData) -> None:
@@ -133,5 +133,5 @@ def prepare_lab(bench: Bench) -> QuorumData:
     return QuorumData(quorum.cluster_id)
 
 
-LAB = Rig(QUORUM_LAB, prepare_lab, Lab)
-SLOW = Rig(SLOW_QUORUM, prepare_lab, Lab, name="prepare_slow_lab")
+LAB = Rig(QUORUM_LAB, prepare_lab, QuorumLab)
+SLOW = Rig(SLOW_QUORUM, prepare_lab, QuorumLab, name="prepare_slow_lab")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from conformance.core.checks import Claims, held_if
-from conformance.core.lapses import DEFAULT_SESSION_TIMEOUT, Lease, find_expired
+from conformance.core.lapses import DEFAULT_SESSION_TIMEOUT, OpenLease, find_expired
 from conformance.judging.excuses import HOST_SLEPT
 from fixtures.starvation import STARVATION
 from history.events import Answer, AnyEvent, Call
@@ -50,12 +50,12 @@ def committed(error: Error) -> Exchange:
 
 GONE = committed(Error.UNKNOWN_MEMBER_ID)
 
-SESSIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
-    "from the last heartbeat": ([heartbeat(), heartbeat(2), GONE], Lease(2, DEFAULT_SESSION_TIMEOUT)),
-    "a classic member's own": ([joined(6_000), GONE], Lease(0, 6.0)),
+SESSIONS: dict[str, tuple[list[Exchange], OpenLease | None]] = {
+    "from the last heartbeat": ([heartbeat(), heartbeat(2), GONE], OpenLease(2, DEFAULT_SESSION_TIMEOUT)),
+    "a classic member's own": ([joined(6_000), GONE], OpenLease(0, 6.0)),
     "of a member that only tried to leave": (
         [heartbeat(), heartbeat(-1, error=25), GONE],
-        Lease(0, DEFAULT_SESSION_TIMEOUT),
+        OpenLease(0, DEFAULT_SESSION_TIMEOUT),
     ),
     "near: another member's": ([heartbeat(member="n"), GONE], None),
     "near: another group's": ([heartbeat(group="h"), GONE], None),
@@ -67,7 +67,7 @@ SESSIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
 
 
 @pytest.mark.parametrize(("exchanges", "lease"), SESSIONS.values(), ids=SESSIONS.keys())
-def test_the_session_of_which_a_refusal_tells_that_it_ended(exchanges: list[Exchange], lease: Lease | None) -> None:
+def test_the_session_of_which_a_refusal_tells_that_it_ended(exchanges: list[Exchange], lease: OpenLease | None) -> None:
     assert find_expired(history_of(*exchanges)) == lease
 
 
@@ -84,10 +84,10 @@ BEGUN = of_id("init_producer_id", timeout_ms=60_000)
 ADDED = of_id("add_partitions_to_txn")
 FENCED = of_id("end_txn", Error.PRODUCER_FENCED)
 
-TRANSACTIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
-    "from its first request": ([BEGUN, ADDED, of_id("produce"), FENCED], Lease(2, 60.0)),
-    "the second one": ([BEGUN, ADDED, of_id("end_txn"), of_id("produce"), FENCED], Lease(6, 60.0)),
-    "described as aborted": ([BEGUN, ADDED, described("Ongoing"), described("CompleteAbort")], Lease(2, 60.0)),
+TRANSACTIONS: dict[str, tuple[list[Exchange], OpenLease | None]] = {
+    "from its first request": ([BEGUN, ADDED, of_id("produce"), FENCED], OpenLease(2, 60.0)),
+    "the second one": ([BEGUN, ADDED, of_id("end_txn"), of_id("produce"), FENCED], OpenLease(6, 60.0)),
+    "described as aborted": ([BEGUN, ADDED, described("Ongoing"), described("CompleteAbort")], OpenLease(2, 60.0)),
     "near: described as open": ([BEGUN, ADDED, described("Ongoing")], None),
     "near: described as committed": ([BEGUN, ADDED, described("CompleteCommit")], None),
     "near: ended by its producer": ([BEGUN, ADDED, of_id("end_txn"), FENCED], None),
@@ -99,7 +99,9 @@ TRANSACTIONS: dict[str, tuple[list[Exchange], Lease | None]] = {
 
 
 @pytest.mark.parametrize(("exchanges", "lease"), TRANSACTIONS.values(), ids=TRANSACTIONS.keys())
-def test_the_transaction_of_which_an_answer_tells_that_it_ended(exchanges: list[Exchange], lease: Lease | None) -> None:
+def test_the_transaction_of_which_an_answer_tells_that_it_ended(
+    exchanges: list[Exchange], lease: OpenLease | None
+) -> None:
     assert find_expired(history_of(*exchanges)) == lease
 
 

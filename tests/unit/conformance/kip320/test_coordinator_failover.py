@@ -11,7 +11,7 @@ import pytest
 
 from conformance.core.bench import Bench
 from conformance.judging.excuses import STARVED
-from conformance.kip320.coordinator_failover import Commit, Commits
+from conformance.kip320.coordinator_failover import Commits, GroupCommit
 from protocol.codes import Error
 from protocol.groups import CommittedOffset
 from protocol.messages import Topic
@@ -29,12 +29,12 @@ class Answered(Commits):
 
     def __init__(self, *answers: list[CommittedOffset], late: float = 0.0) -> None:
         self.bench = cast(Bench, ClockedBench(late=late))
-        self.sent = [Commit(f"group-{n}", 7, 2) for n in range(len(answers))]
+        self.sent = [GroupCommit(f"group-{n}", 7, 2) for n in range(len(answers))]
         self._answers: dict[str, Iterator[CommittedOffset]] = {
             commit.group: chain(given, repeat(given[-1])) for commit, given in zip(self.sent, answers, strict=True)
         }
 
-    def fetch(self, commit: Commit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
+    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
         assert (topic, version) == (NEW, 8)
         return next(self._answers[commit.group])
 

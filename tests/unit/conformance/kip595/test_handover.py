@@ -13,7 +13,7 @@ from conformance.core.cluster import Moment
 from conformance.core.waiting import Settled
 from conformance.kip595.handover import leader_hands_over, leader_is_replaced_after_a_longer_fetch_timeout
 from conformance.kip595.handover import leader_is_replaced_after_the_fetch_timeout as after_the_default
-from conformance.rigs.quorum.lab import Lab
+from conformance.rigs.quorum.lab import QuorumLab
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer
 
@@ -79,12 +79,12 @@ def results(claims: Iterable[Claim]) -> dict[str, str]:
     ],
 )
 def test_a_handover_is_over_within_five_seconds(elects: float, serves: float, found: tuple[str, str]) -> None:
-    seen = results(leader_hands_over.body(cast(Lab, ReplacedAfter(elects, serves))))
+    seen = results(leader_hands_over.body(cast(QuorumLab, ReplacedAfter(elects, serves))))
     assert (seen["KIP595-LIVE-07"], seen["KIP595-END-05"]) == found
 
 
 def test_a_kit_that_starved_leaves_it_open() -> None:
-    seen = results(leader_hands_over.body(cast(Lab, ReplacedAfter(9.5, late=2.0))))
+    seen = results(leader_hands_over.body(cast(QuorumLab, ReplacedAfter(9.5, late=2.0))))
     assert seen == {"KIP595-LIVE-07": "kit-starved", "KIP595-END-05": "kit-starved"}
 
 
@@ -100,6 +100,6 @@ def test_a_kit_that_starved_leaves_it_open() -> None:
     ],
 )
 def test_a_dead_leader_is_followed_after_the_fetch_timeout(
-    body: Callable[[Lab], Iterable[Claim]], case: str, elects: float, result: str
+    body: Callable[[QuorumLab], Iterable[Claim]], case: str, elects: float, result: str
 ) -> None:
-    assert results(body(cast(Lab, ReplacedAfter(elects)))) == {case: result}
+    assert results(body(cast(QuorumLab, ReplacedAfter(elects)))) == {case: result}

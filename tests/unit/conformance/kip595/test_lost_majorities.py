@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.kip595.lost_majorities import Progress, keeps_committing
+from conformance.kip595.lost_majorities import WriteProgress, keeps_committing
 from conformance.rigs.quorum.writer import Outcome, Write
 from tests.support.disturbed_quorum import FakeDisturbed, as_disturbed, results
 
@@ -27,12 +27,12 @@ def wrote(seconds: float, outcome: Outcome = "acknowledged") -> Write:
     ],
 )
 def test_one_write_may_be_slow_by_a_fetch_timeout(writes: list[Write], after: int, result: str) -> None:
-    found = Progress(writes, 9, after)
+    found = WriteProgress(writes, 9, after)
     assert results(keeps_committing(as_disturbed(FakeDisturbed()), found, 0.1, "paused")) == [("paused", result)]
 
 
 def test_a_starved_kit_proves_nothing() -> None:
-    found = Progress([wrote(0.1), wrote(3.2)], 9, 12)
+    found = WriteProgress([wrote(0.1), wrote(3.2)], 9, 12)
     assert results(keeps_committing(as_disturbed(FakeDisturbed(late=1.0)), found, 0.1, "down")) == [
         ("down", "kit-starved")
     ]

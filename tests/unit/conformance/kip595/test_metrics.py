@@ -23,7 +23,7 @@ from conformance.kip595.metrics import (
     words_are_known,
     wrong_rates,
 )
-from conformance.rigs.quorum.lab import Lab
+from conformance.rigs.quorum.lab import QuorumLab
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer
@@ -95,9 +95,9 @@ def violated(claims: Iterable[Claim]) -> set[str]:
     return {one.case for one in found if one.result == "violated"}
 
 
-def shown(node: str, **metrics: Any) -> Lab:
+def shown(node: str, **metrics: Any) -> QuorumLab:
     changed = {name.replace("_", "-"): value for name, value in metrics.items()}
-    return cast(Lab, Shown({**RIGHT, node: {**RIGHT[node], **changed}}))
+    return cast(QuorumLab, Shown({**RIGHT, node: {**RIGHT[node], **changed}}))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def shown(node: str, **metrics: Any) -> Lab:
         (shown("controller-102", number_unknown_voter_connections=None), {"connections"}),
     ],
 )
-def test_metrics_that_contradict_the_controllers_are_violations(lab: Lab, cases: set[str]) -> None:
+def test_metrics_that_contradict_the_controllers_are_violations(lab: QuorumLab, cases: set[str]) -> None:
     assert violated(agrees_with_the_protocol(lab, LED)) == cases
 
 
@@ -123,10 +123,10 @@ def test_metrics_that_contradict_the_controllers_are_violations(lab: Lab, cases:
         (shown("broker-1"), set()),
         (shown("broker-1", current_leader=102), {"broker"}),
         (shown("broker-1", current_leader=-1), {"broker"}),
-        (cast(Lab, Shown(RIGHT, applied=7)), {"broker"}),
+        (cast(QuorumLab, Shown(RIGHT, applied=7)), {"broker"}),
     ],
 )
-def test_a_broker_follows_the_successor_and_applies_what_it_committed(lab: Lab, cases: set[str]) -> None:
+def test_a_broker_follows_the_successor_and_applies_what_it_committed(lab: QuorumLab, cases: set[str]) -> None:
     assert violated(broker_finds_the_successor(lab, "controller-102")) == cases
 
 
@@ -136,7 +136,7 @@ class Leaderless(Shown):
 
 
 def test_a_broker_has_no_successor_to_find_where_there_is_none() -> None:
-    lab = cast(Lab, Leaderless(RIGHT))
+    lab = cast(QuorumLab, Leaderless(RIGHT))
     assert [*broker_finds_the_successor(lab, "controller-101")] == []
 
 
@@ -185,22 +185,22 @@ def test_rates_of_another_role_are_violations(
 
 @pytest.mark.parametrize(("applied", "cases"), [(8, set()), (12, set()), (7, {"broker"})])
 def test_the_broker_applies_what_is_committed(applied: int, cases: set[str]) -> None:
-    lab = cast(Lab, Shown(RIGHT, applied))
+    lab = cast(QuorumLab, Shown(RIGHT, applied))
     assert violated(islice(settles(lab, new_process=False, returned="controller-102"), 1)) == cases
 
 
 @pytest.mark.parametrize(("watermark", "cases"), [(9.0, set()), (8.0, {"catches-up"}), (-1.0, {"catches-up"})])
 def test_replicas_learn_the_leaders_high_watermark(watermark: float, cases: set[str]) -> None:
     look = {name: {**found, "high-watermark": watermark} for name, found in RIGHT.items() if name != "controller-101"}
-    lab = cast(Lab, Shown({**look, "controller-101": RIGHT["controller-101"]}))
+    lab = cast(QuorumLab, Shown({**look, "controller-101": RIGHT["controller-101"]}))
     assert violated(watermarks_catch_up(lab)) == cases
 
 
-def has(*missing: str, leader_only: str = "controller-101") -> Lab:
+def has(*missing: str, leader_only: str = "controller-101") -> QuorumLab:
     """A quorum in which a node has the attributes of a leader, and no node has some of the others."""
     known = dict.fromkeys(ATTRIBUTES["BASE"] - {*missing}, 0.0)
     more = dict.fromkeys(LEADER_ONLY, 0.0)
-    return cast(Lab, Shown({name: known | (more if name == leader_only else {}) for name in IDS}))
+    return cast(QuorumLab, Shown({name: known | (more if name == leader_only else {}) for name in IDS}))
 
 
 @pytest.mark.parametrize(("missing", "broken"), [((), False), (("current-vote",), True)])

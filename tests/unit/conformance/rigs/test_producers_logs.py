@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.kip360.broker_restarts import LoggedProducerState, written_by
-from conformance.kip360.several_partitions import Item, errors, is_answered
+from conformance.kip360.several_partitions import PartitionBatch, errors, is_answered
 from conformance.rigs.producers.combined_node import Log, LogState
 from protocol.codes import Error
 from protocol.log import ProduceAnswer, ProducedPartition
@@ -53,9 +53,9 @@ class TestWrittenBy:
 
 LOG = Log(None, Topic("topic"), 1)  # type: ignore[arg-type]
 BEFORE, GROWN = LogState(0, 3, 3, None), LogState(0, 5, 5, None)
-NEXT = Item(batch(b"1", b"2"), Error.NONE, 3, 2)
-REFUSED = Item(batch(b"1", b"2"), Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
-DUPLICATE = Item(batch(b"1", b"2"), Error.NONE, 0)
+NEXT = PartitionBatch(batch(b"1", b"2"), Error.NONE, 3, 2)
+REFUSED = PartitionBatch(batch(b"1", b"2"), Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
+DUPLICATE = PartitionBatch(batch(b"1", b"2"), Error.NONE, 0)
 
 
 def answer(*partitions: tuple[int, Error, int]) -> ProduceAnswer:
@@ -88,7 +88,7 @@ GAP = Error.OUT_OF_ORDER_SEQUENCE_NUMBER
     ],
 )
 def test_a_partition_is_answered_for_itself(
-    item: Item, after: LogState, given: list[tuple[int, Error, int]], right: bool
+    item: PartitionBatch, after: LogState, given: list[tuple[int, Error, int]], right: bool
 ) -> None:
     assert is_answered(item, BEFORE, after, LOG, answer(*given)) == right
 

@@ -10,7 +10,7 @@ from conformance.kip101.alternating_leaders import is_gap, kept_entries
 from conformance.kip101.behind_the_log_start import entries_from, nothing_below
 from conformance.kip101.flapping import first_difference, last_shared
 from conformance.kip101.new_replica import with_records
-from conformance.kip320.coordinator_failover import Commit, key_of, newest_value
+from conformance.kip320.coordinator_failover import GroupCommit, key_of, newest_value
 from conformance.rigs.log.partition import Boundary
 from history.readings import EpochEntry, File, HeldBatch, HeldReplica
 from protocol.codes import Error
@@ -106,8 +106,8 @@ def record(key: bytes, version: int, offset: int, epoch: int) -> Record:
 
 
 def test_the_newest_value_of_the_very_key_is_read() -> None:
-    commit = Commit("g", 5, 3)
-    key, other = key_of(commit, "t"), key_of(Commit("h", 5, 3), "t")
+    commit = GroupCommit("g", 5, 3)
+    key, other = key_of(commit, "t"), key_of(GroupCommit("h", 5, 3), "t")
     records = [record(key, 3, 4, 2), record(key, 3, 5, 3), record(other, 1, 9, 9)]
     assert newest_value(records, key) == (3, 5, 3)
     assert newest_value(records[2:], key) is None
