@@ -169,7 +169,7 @@ def creations(on: str = "fleeting-0") -> SearchStrategy[steps.CreateTopic]:
 def _topic_settings() -> SearchStrategy[dict[str, str]]:
     """Draw a new topic's settings; each may keep the cluster's default."""
     return builds(
-        _config_of_settings,
+        lambda *values: {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None},
         sampled_from(["2", "1", "3", None]),
         sampled_from([None, "16384"]),
         sampled_from([None, "true", "false"]),
@@ -179,10 +179,6 @@ def _topic_settings() -> SearchStrategy[dict[str, str]]:
 
 
 SETTINGS = (_MIN_ISR, "segment.bytes", _UNCLEAN, "compression.type", "max.message.bytes")
-
-
-def _config_of_settings(*values: str | None) -> dict[str, str]:
-    return {key: value for key, value in zip(SETTINGS, values, strict=True) if value is not None}
 
 
 def recreations(on: str) -> SearchStrategy[steps.RecreateTopic]:

@@ -164,7 +164,7 @@ def _partition_questions(
 ) -> list[Question]:
     """Return the questions about partitions, whose fetch offsets are `starts`. Fetch versions below 4 down-convert records and
     are left out."""
-    unknown, absent = _unknown_topic(bench), (partitions[0][0], NO_SUCH_PARTITION)
+    unknown, absent = _topic_of(_missing_name(bench.tape.example.example)), (partitions[0][0], NO_SUCH_PARTITION)
     asked = [*partitions, (unknown, 0), absent]
     topics = [*dict.fromkeys(topic.name for topic, _ in partitions), unknown.name]
     brokers = [str(bench.id_of(name)) for name in bench.brokers]
@@ -242,10 +242,6 @@ def _group_questions(swept: SweepTargets) -> list[Question]:
             groups,
         ),
     ]
-
-
-def _unknown_topic(bench: Bench) -> Topic:
-    return _topic_of(_missing_name(bench.tape.example.example))
 
 
 def _missing_name(name: str) -> str:

@@ -94,10 +94,6 @@ class Following:
                 self.live.dismiss(asked)
         return None
 
-    def vote_in_silence(self) -> Received | None:
-        """Answer nothing any more. Return the voter's first request for votes; None if there is none."""
-        return self.vote or self.live.vote_after(self.epoch)
-
     def wait_for(self, asked: Received | None) -> RequestWait:
         """Return the time from the last fetch that was served to a request for votes, and to the next fetch."""
         lasted = asked.at * 1000 - self.served if asked else inf
@@ -118,7 +114,7 @@ def silent_leader_is_given_up_after_the_fetch_timeout(live: Live, expected: str,
         following = Following(live, leader)
         for _ in range(fetches):
             following.serve()
-        asked = following.vote_in_silence()
+        asked = following.vote or following.live.vote_after(following.epoch)
         in_time.append(following.in_time)
         found.extend([(following.epoch, asked)] if asked else [])
         return following.wait_for(asked)

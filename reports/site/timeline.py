@@ -150,9 +150,9 @@ def draw_timeline(history: History, lines: Sequence[EventLine], steps: Sequence[
         lanes=lanes,
         bands=list(_leader_bands(leads, moments, tops, width)),
         bars=[
-            _place_bar(bar, tops[bar.node], rows[bar.node][n])
+            msgspec.structs.replace(bar, y=tops[bar.node].middle + MARK / 2 + rows[bar.node][n] * BAR)
             for node in names
-            for n, bar in _bars_of_node(faults, node)
+            for n, bar in enumerate(bar for bar in faults if bar.node == node)
         ],
         marks=marks,
         ticks=list(_time_ticks(moments)),
@@ -334,11 +334,3 @@ def _stack_bars(bars: Sequence[Bar]) -> dict[int, int]:
 def _label_width(bar: Bar) -> float:
     """Return the width of a bar's name, which is drawn above it."""
     return 4 + len(bar.name) * _CHAR
-
-
-def _bars_of_node(bars: Sequence[Bar], node: str) -> Iterator[tuple[int, Bar]]:
-    yield from enumerate(bar for bar in bars if bar.node == node)
-
-
-def _place_bar(bar: Bar, lane: Lane, row: int) -> Bar:
-    return msgspec.structs.replace(bar, y=lane.middle + MARK / 2 + row * BAR)

@@ -141,10 +141,6 @@ def _own_frames(frames: Sequence[TranscriptFrame], call: Call, begin: float, end
     return [request] if answer is None else [request, answer]
 
 
-def _seconds_since(frame: TranscriptFrame, began: float) -> float:
-    return frame.time_ns / 1e9 - began
-
-
 def _frame_view(frame: TranscriptFrame, began: float, own: bool = False) -> FrameView:
     body = bytes(frame.decoded)
     text = (msgspec.json.format(body, indent=2) if own else body).decode(errors="replace")
@@ -154,7 +150,7 @@ def _frame_view(frame: TranscriptFrame, began: float, own: bool = False) -> Fram
         f"{(len(frame.raw) - LONGEST_HEX) // 2} more bytes" if own and len(frame.raw) > LONGEST_HEX else "",
     ]
     return FrameView(
-        t=f"{_seconds_since(frame, began):.3f}",
+        t=f"{frame.time_ns / 1e9 - began:.3f}",
         node=frame.node,
         direction=frame.direction,
         api=f"{frame.api} v{frame.version}",

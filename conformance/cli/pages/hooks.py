@@ -60,7 +60,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: F
 def move_links(markdown: str, path: str, pages: set[str]) -> str:
     """Return the text with the repository's links turned into the site's; links to files that the site lacks keep only their
     text."""
-    folder = posixpath.dirname(_in_repository(path))
+    folder = posixpath.dirname({inside: name for name, inside in OWN.items()}.get(path, f"docs/{path}"))
 
     def relink(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(folder, match[2]))
@@ -71,10 +71,6 @@ def move_links(markdown: str, path: str, pages: set[str]) -> str:
         return match[1] if is_outside else match[0]
 
     return LINK.sub(relink, markdown)
-
-
-def _in_repository(path: str) -> str:
-    return {inside: name for name, inside in OWN.items()}.get(path, f"docs/{path}")
 
 
 def _finding_pages(docs: Path) -> Iterator[dict[str, str]]:

@@ -70,16 +70,10 @@ def _completed_changes(story: PartitionStory, asked: Sequence[ReassignmentResult
         if before.state is seen.state or {*before.replicas} <= now or before.event >= seen.asked:
             continue
         meant = [one for one in asked if one.asked < seen.event and frozenset(one.replicas or ()) == now]
-        added = [_added_targets(story, asked, one) for one in meant]
+        added = [frozenset(id for id in one.replicas or () if _is_outside(story, asked, one, id)) for one in meant]
         if meant and (new := frozenset.intersection(*added)):
             left = frozenset(before.replicas) - now
             yield CompletedReassignment(meant[-1], new, _case(story, asked, meant[-1], new, left, seen), before, seen)
-
-
-def _added_targets(story: PartitionStory, asked: Sequence[ReassignmentResult], request: ReassignmentResult) -> Replicas:
-    """Return the target replicas that were neither replicas at the request nor targets of an earlier request that may be
-    incomplete."""
-    return frozenset(id for id in request.replicas or () if _is_outside(story, asked, request, id))
 
 
 def _is_outside(

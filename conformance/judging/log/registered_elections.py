@@ -39,7 +39,8 @@ def _judge(
 ) -> Iterator[Claim]:
     """Judge one election. It counts only if a replica that may not lead was alive."""
     electable = frozenset((*before.isr, *before.eligible))
-    by = _event_naming(story, log, after.epoch)
+    # Records of the log have no event numbers: the epoch had begun by the event that first named it or a newer one.
+    by = next((seen.event for seen in story.first_metadata if seen.epoch >= after.epoch), log.event)
     case = election_case(story, electable, by)
     others_alive = ({*after.replicas} & {*after.unfenced}) - electable
     if after.leader in (electable or before.last_known):
@@ -49,12 +50,6 @@ def _judge(
         yield Excuse(permission, case)
     else:
         yield Finding(False, case, (by, log.event), _election_in_words(before, after), "unclean-leader")
-
-
-def _event_naming(story: PartitionStory, log: RegisteredStates, epoch: int) -> int:
-    """Return the event that first named the epoch or a newer one, by which it had begun: records of the log have no event
-    numbers."""
-    return next((seen.event for seen in story.first_metadata if seen.epoch >= epoch), log.event)
 
 
 def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:

@@ -10,7 +10,7 @@ from conformance.judging.judge import Claim, Finding, joint_judge, story_judge
 from conformance.judging.quorum.high_watermark import watermarks
 from conformance.judging.quorum.leaders import STORED
 from conformance.judging.quorum.story import QuorumStory, by_node, excuses
-from conformance.judging.timeline import FaultSpan, Timeline
+from conformance.judging.timeline import FaultSpan
 from conformance.judging.together import Together
 from conformance.judging.topics.story import ResourceStory
 from protocol.words import say
@@ -21,11 +21,6 @@ TIMEOUTS = ("controller.quorum.request.timeout.ms", "controller.quorum.fetch.tim
 
 AT_WORK = 1.0
 """Seconds for which a leader may still work on what it received before it lost the others."""
-
-
-def slack_of(timeline: Timeline) -> float:
-    """Return the seconds after which no write from before the loss of the majority can still be acknowledged."""
-    return sum(int(timeline.settings.get(name, DEFAULT_MS)) for name in TIMEOUTS) / 1000
 
 
 def majority_away(story: QuorumStory, first: int, second: int, slack: float) -> list[str]:
@@ -54,7 +49,8 @@ def nothing_is_committed_without_a_majority(together: Together) -> Iterator[Clai
 
 def _acknowledged(quorum: QuorumStory, together: Together) -> Iterator[Finding]:
     """Yield a finding for each change that was requested and answered, or given up, while a majority was away."""
-    slack = slack_of(quorum.timeline)
+    # After these seconds no write from before the loss of the majority can still be acknowledged.
+    slack = sum(int(quorum.timeline.settings.get(name, DEFAULT_MS)) for name in TIMEOUTS) / 1000
     changes = [one for story in together.stories_of(ResourceStory) for one in story.changes]
     for change in sorted(quorum.comparable_facts(changes), key=by_event):
         if away := majority_away(quorum, change.asked, change.event, slack):

@@ -86,7 +86,8 @@ def rank_cases(found: ColumnObservations, checks: Sequence[AnyCheck], tried: Map
             requirement=row,
             case=case,
             share=found.count(row, case) / floor,
-            check=_best_check(found, row, case, able, tried),
+            # The check that observes the case most often per second, or else the one tried least.
+            check=max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0))),
         )
         for row, case, floor, able in _cases_of_column(found.column, checks)
     ]
@@ -108,8 +109,3 @@ def _cases_of_column(column: Column, checks: Sequence[AnyCheck]) -> Iterator[tup
         if shipped_rows()[row].level not in RECORDED:
             for case in shipped_rows()[row].applicable_cases(facts):
                 yield row, case.id, floor_of(shipped_rows()[row], case.id).observations, ids
-
-
-def _best_check(found: ColumnObservations, row: str, case: str, able: Sequence[str], tried: Mapping[str, int]) -> str:
-    """Return the check that observes the case most often per second, or else the one tried least."""
-    return max(able, key=lambda id: (found.rate(id, row, case), -tried.get(id, 0)))
