@@ -8,14 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, LostAnswer, name_of
-from conformance.judging.facts.log import (
-    DeleteRecordsResult,
-    ErrorResponse,
-    FetchResult,
-    ProduceResult,
-    UncleanElectionResult,
-)
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, deleted_by
 from conformance.judging.timeline import Timeline
@@ -206,11 +200,11 @@ class RequestByFormerId(Exchange, frozen=True, gc=False):
     def request_behind(fact: Any) -> RequestByFormerId | None:
         """Return the request behind a fact; None if the fact is not about one."""
         match fact:
-            case ProduceResult():
+            case facts.ProduceResult():
                 return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "produce", fact.error)
-            case FetchResult():
+            case facts.FetchResult():
                 return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", NONE)
-            case ErrorResponse(op="fetch"):
+            case facts.ErrorResponse(op="fetch"):
                 return RequestByFormerId(fact.asked, fact.event, fact.node, fact.incarnation, "fetch", fact.error)
         return None
 
@@ -219,12 +213,12 @@ def replace_by_unknown(fact: Any) -> Any:
     """Return a fact with its answer replaced by an unknown outcome; None if the request certainly changed nothing."""
     replace = msgspec.structs.replace
     match fact:
-        case ProduceResult(failed=False):
+        case facts.ProduceResult(failed=False):
             return replace(fact, error=UNKNOWN_OUTCOME, offset=-1, log_start=-1)
-        case DeleteRecordsResult():
+        case facts.DeleteRecordsResult():
             return replace(fact, error=UNKNOWN_OUTCOME, low_watermark=-1)
         case ReassignmentResult():
             return replace(fact, error=UNKNOWN_OUTCOME)
-        case UncleanElectionResult():
+        case facts.UncleanElectionResult():
             return replace(fact, granted=False)
     return None

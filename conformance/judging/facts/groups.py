@@ -15,16 +15,7 @@ from conformance.judging.facts.exchange import (
     name_of,
     partition_of,
 )
-from history.readings import (
-    Assigned,
-    Assignment,
-    Poll,
-    Polled,
-    Position,
-    ReaderDelivery,
-    ReaderRestart,
-    ReaderRewind,
-)
+from history import readings
 from protocol.groups import NewOffset, OffsetCommit, OffsetCommitAnswer, OffsetFetch, OffsetFetchAnswer
 from protocol.messages import PartitionAnswer, Topic
 from protocol.since import since
@@ -238,8 +229,8 @@ def _group_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding) 
 # --- consumers
 
 
-@decodes(Assignment, about=["partition"])
-def _begin_session(request: Assignment, answer: Assigned, at: Decoding) -> Iterable[Attributed]:
+@decodes(readings.Assignment, about=["partition"])
+def _begin_session(request: readings.Assignment, answer: readings.Assigned, at: Decoding) -> Iterable[Attributed]:
     """Begin another session of a consumer that was assigned partitions or rebalanced."""
     at.sessions.setdefault(at.call.node, []).append(at.answer.n)
     if request.group is not None:
@@ -247,8 +238,8 @@ def _begin_session(request: Assignment, answer: Assigned, at: Decoding) -> Itera
     return ()
 
 
-@decodes(Poll, about=["partition"])
-def _poll(request: Poll, answer: Polled, at: Decoding) -> Iterator[Attributed]:
+@decodes(readings.Poll, about=["partition"])
+def _poll(request: readings.Poll, answer: readings.Polled, at: Decoding) -> Iterator[Attributed]:
     node = at.call.node
     sessions, group = at.sessions.get(node, []), at.groups.get(node)
     session, since = len(sessions), sessions[-1] if sessions else 0
@@ -259,15 +250,17 @@ def _poll(request: Poll, answer: Polled, at: Decoding) -> Iterator[Attributed]:
         yield ("partition", partition_of(one), fact)
 
 
-@decodes(ReaderDelivery, ReaderRewind, ReaderRestart, about=["partition"])
+@decodes(readings.ReaderDelivery, readings.ReaderRewind, readings.ReaderRestart, about=["partition"])
 def _reader_step(
-    request: ReaderDelivery | ReaderRewind | ReaderRestart, answer: Position, at: Decoding
+    request: readings.ReaderDelivery | readings.ReaderRewind | readings.ReaderRestart,
+    answer: readings.Position,
+    at: Decoding,
 ) -> Iterator[Attributed]:
     fact = ReaderStep(event=at.answer.n, reader=at.call.node, op=at.call.op, to=answer.offset)
     match request:
-        case ReaderDelivery():
+        case readings.ReaderDelivery():
             records = tuple([(one.offset, one.epoch, one.value) for one in request.records])
             fact = msgspec.structs.replace(fact, records=records)
-        case ReaderRewind():
+        case readings.ReaderRewind():
             fact = msgspec.structs.replace(fact, truncation=(request.told.epoch, request.told.end_offset))
     yield ("partition", partition_of(request), fact)

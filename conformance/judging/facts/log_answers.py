@@ -33,14 +33,7 @@ from conformance.judging.facts.log import (
     UncleanElectionResult,
 )
 from conformance.judging.facts.reassignments import error_about
-from history.readings import (
-    HeldReplicas,
-    PartitionRegistration,
-    ReadDisks,
-    ReadRegistration,
-    ReadRegistrations,
-    RegistrationHistories,
-)
+from history import readings
 from protocol import cluster, log, records
 from protocol.cluster import (
     DescribeLogDirs,
@@ -326,9 +319,9 @@ def _describe_topic_partitions(
             yield ("partition", f"{topic.name}-{one.partition}", fact)
 
 
-@decodes(ReadRegistration, about=["partition"])
+@decodes(readings.ReadRegistration, about=["partition"])
 def _registered_partition(
-    request: ReadRegistration, answer: PartitionRegistration, at: Decoding
+    request: readings.ReadRegistration, answer: readings.PartitionRegistration, at: Decoding
 ) -> Iterator[Attributed]:
     if answer.epoch >= 0:
         fact = RegisteredPartition(
@@ -343,14 +336,16 @@ def _registered_partition(
         yield ("partition", partition_of(request), fact)
 
 
-@decodes(ReadRegistrations, about=["partition"])
-def _registrations(request: ReadRegistrations, answer: RegistrationHistories, at: Decoding) -> Iterator[Attributed]:
+@decodes(readings.ReadRegistrations, about=["partition"])
+def _registrations(
+    request: readings.ReadRegistrations, answer: readings.RegistrationHistories, at: Decoding
+) -> Iterator[Attributed]:
     for one in answer.partitions:
         yield ("partition", f"{one.topic}-{one.index}", RegisteredStates(*at.exchange(), one.registrations))
 
 
-@decodes(ReadDisks, about=["partition"])
-def _replicas(request: ReadDisks, answer: HeldReplicas, at: Decoding) -> Iterator[Attributed]:
+@decodes(readings.ReadDisks, about=["partition"])
+def _replicas(request: readings.ReadDisks, answer: readings.HeldReplicas, at: Decoding) -> Iterator[Attributed]:
     for one in answer.replicas:
         fact = ReplicaOnDisk(
             event=at.answer.n,

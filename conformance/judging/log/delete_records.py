@@ -3,14 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from conformance.judging.excuses import (
-    CHECKPOINT_NOT_DUE,
-    DELETION_TIMED_OUT,
-    NOT_AT_REST,
-    NOT_REACHED,
-    REASSIGNED,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.exchange import NONE, by_event
 from conformance.judging.facts.log import (
     DeleteRecordsResult,
@@ -57,11 +50,11 @@ def delete_records_reaches_all_live_replicas(story: PartitionStory) -> Iterator[
                 shown,
             )
         elif trim.error == Error.REQUEST_TIMED_OUT:
-            yield Excuse(DELETION_TIMED_OUT, "low-watermark")
+            yield Excuse(excuses.DELETION_TIMED_OUT, "low-watermark")
     yield from _starts_beyond_requests(story, starts)
     yield from _deleted_records_return(story)
     end = final_state(story)
-    left_out = permitted_difference(story) if end is None else NOT_AT_REST if not end.certain else None
+    left_out = permitted_difference(story) if end is None else excuses.NOT_AT_REST if not end.certain else None
     if story.deletions and left_out is not None:
         yield Excuse(left_out, "log-start")
     if end is not None and story.timeline.rest >= 0:
@@ -106,7 +99,7 @@ def _deleted_records_return(story: PartitionStory) -> Iterator[Claim]:
             continue
         low, by = trim_before.low_watermark, (trim_before.event, read.event)
         stayed = story.derive(Replicas).was_always_replica(read.node, read.event)
-        permission = _why_forgotten(story, trim_before, read) if stayed else REASSIGNED
+        permission = _why_forgotten(story, trim_before, read) if stayed else excuses.REASSIGNED
         returned = bool(read.batches) and read.batches[0].last < low
         lower = returned or 0 <= read.log_start < low
         if lower and permission is not None:
@@ -128,7 +121,7 @@ def _deletions_not_reached(story: PartitionStory, missed: Trims, floors: Trims) 
         low = floor.low_watermark if floor is not None else 0
         if trim is not None and max(low, read.log_start) < trim.low_watermark and (read.node, trim.event) not in known:
             known.add((read.node, trim.event))
-            yield Excuse(NOT_REACHED, "log-start")
+            yield Excuse(excuses.NOT_REACHED, "log-start")
 
 
 def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsResult]) -> DeleteRecordsResult | None:
@@ -141,7 +134,7 @@ def _floor(story: PartitionStory, read: FetchResult, trims: list[DeleteRecordsRe
     return trim if len(lives) == 1 else None
 
 
-def _why_forgotten(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> Evidence | None:
+def _why_forgotten(story: PartitionStory, trim: DeleteRecordsResult, read: FetchResult) -> excuses.Evidence | None:
     """Return the permission by which the deletion may have been lost before the read."""
     leadership = story.derive(Leadership)
     trimmed_at = (leadership.newest_epoch_before(trim.asked), trim.asked)
@@ -255,4 +248,4 @@ def _caches(story: PartitionStory, end: FinalState) -> Iterator[Claim]:
             shown = f"{held.node} starts at {start}, with the entries {say(entries)}"
             yield Finding(fine, "entries", (held.event,), shown)
         else:
-            yield Excuse(CHECKPOINT_NOT_DUE, "entries")
+            yield Excuse(excuses.CHECKPOINT_NOT_DUE, "entries")

@@ -5,13 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from conformance.judging.excuses import COMPACTED, LOG_START_SET_BACK, Evidence
-from conformance.judging.facts.log import (
-    CONSUMER,
-    EpochEndOffset,
-    ErrorResponse,
-    FetchResult,
-    say_divergence,
-)
+from conformance.judging.facts import log as facts
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.leadership import Leadership
@@ -25,10 +19,10 @@ from protocol.since import since
 
 SENDS_EPOCH_FROM = since("FetchRequest", "LastFetchedEpoch")
 """The first Fetch version with LastFetchedEpoch."""
-Case = Callable[[PartitionStory, FetchResult], str]
+Case = Callable[[PartitionStory, facts.FetchResult], str]
 
 
-def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
+def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[facts.FetchResult, ReplicaLog]]:
     """Yield the consumer fetches that named both epochs, each with the undamaged log of the replica that answered."""
     damage = story.derive(ReplicaDamage)
     return (
@@ -38,7 +32,9 @@ def _fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[Fet
     )
 
 
-def _fetches_with_both_epochs(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[FetchResult, ReplicaLog]]:
+def _fetches_with_both_epochs(
+    story: PartitionStory, own_logs: ReplicaLogs
+) -> Iterator[tuple[facts.FetchResult, ReplicaLog]]:
     for read in story.reads:
         named = read.last >= 0 and read.cur >= 0 and read.version >= SENDS_EPOCH_FROM
         if named and read.by_consumer and (own := own_logs.log_of_responder(read)) is not None:
@@ -53,11 +49,11 @@ def _fetches_of_damaged(story: PartitionStory, own_logs: ReplicaLogs, case: Case
             yield Excuse(left_out, case(story, read))
 
 
-def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[ErrorResponse, ReplicaLog]]:
+def _out_of_range(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tuple[facts.ErrorResponse, ReplicaLog]]:
     """Yield consumer fetches with both epochs that got OFFSET_OUT_OF_RANGE, each with the replica's log."""
     damage = story.derive(ReplicaDamage)
     for one in story.errors:
-        named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == CONSUMER
+        named = one.op == "fetch" and one.last >= 0 and one.cur >= 0 and one.replica_id == facts.CONSUMER
         if named and one.error == Error.OFFSET_OUT_OF_RANGE and damage.damage_at(one.node, one.event) is None:
             own = own_logs.log_of_responder(one)
             if own is not None:
@@ -122,11 +118,11 @@ def _judge_read_positions(story: PartitionStory) -> Iterator[Claim]:
             yield Excuse(excuse, "fetch")
         else:
             record = f"offset {read.fetch_offset - 1} of epoch {read.last}"
-            shown = f"{given.node} gave a consumer {record}, and {read.node} {say_divergence(read.diverging)}"
+            shown = f"{given.node} gave a consumer {record}, and {read.node} {facts.say_divergence(read.diverging)}"
             yield Finding(False, "fetch", (given.event, read.event), shown, "false-truncation")
 
 
-def _first_read_of(story: PartitionStory, read: FetchResult) -> FetchResult | None:
+def _first_read_of(story: PartitionStory, read: facts.FetchResult) -> facts.FetchResult | None:
     """Return the first answer at this epoch or an earlier one that gave a consumer the record before this position."""
     place = read.fetch_offset - 1
     earlier = takewhile(lambda one: one.event < read.asked, story.reads)
@@ -155,7 +151,7 @@ def _judge_epoch_ends(story: PartitionStory) -> Iterator[Claim]:
             yield Finding(False, "lookup", (given.event, end.event), shown, "false-truncation")
 
 
-def _read_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResult, int] | None:
+def _read_beyond(story: PartitionStory, end: facts.EpochEndOffset) -> tuple[facts.FetchResult, int] | None:
     """Return the first answer that gave a consumer a record of the epoch at or above this end offset, and the record's offset."""
     for read in takewhile(lambda one: one.event < end.asked, story.reads):
         for batch in read.batches if read.by_consumer and read.cur <= end.cur else ():
@@ -164,11 +160,11 @@ def _read_beyond(story: PartitionStory, end: EpochEndOffset) -> tuple[FetchResul
     return None
 
 
-def _holds(read: FetchResult, offset: int, epoch: int) -> bool:
+def _holds(read: facts.FetchResult, offset: int, epoch: int) -> bool:
     return any(batch.epoch == epoch and batch.base <= offset <= batch.last for batch in read.batches)
 
 
-def _role(story: PartitionStory, answer: FetchResult | ErrorResponse) -> str:
+def _role(story: PartitionStory, answer: facts.FetchResult | facts.ErrorResponse) -> str:
     return "fetch" if story.derive(Leadership).is_from_leader(answer) else "follower"
 
 
@@ -179,7 +175,7 @@ def _valid_fetches(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[tup
                 ""
                 if read.diverging is None
                 else f"{read.node} holds offset {read.fetch_offset - 1} of epoch {read.last}, and "
-                f"{say_divergence(read.diverging)}"
+                f"{facts.say_divergence(read.diverging)}"
             )
             finding = Finding(read.diverging is None, "fetch", (read.event,), shown, "false-truncation")
             yield _role(story, read), finding
@@ -217,7 +213,7 @@ def _listed_positions(story: PartitionStory, own_logs: ReplicaLogs) -> Iterator[
             held = read.diverging is None or read.diverging[1] >= read.fetch_offset
             shown = (
                 f"{read.node} holds {before}; asked from {read.fetch_offset} after {read.last}, it "
-                f"{say_divergence(read.diverging)}"
+                f"{facts.say_divergence(read.diverging)}"
             )
             yield Finding(held, _role(story, read), (given.event, read.event), shown, "false-truncation")
 
@@ -242,7 +238,7 @@ def truncation_is_reported(story: PartitionStory) -> Iterator[Claim]:
     yield from _fetches_of_damaged(story, own_logs, lambda story, read: "consumer" if leads(read) else "follower")
 
 
-def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) -> str:
+def _why_diverging(story: PartitionStory, own: ReplicaLog, read: facts.FetchResult) -> str:
     """Return the part of the log that shows the divergence, in words; empty if there is none or it is unknown (catalogue, section
     M)."""
     later = own.first_after_epoch(read.last)
@@ -256,7 +252,7 @@ def _why_diverging(story: PartitionStory, own: ReplicaLog, read: FetchResult) ->
     return f"nothing of that epoch, and {before} before" if is_unknown and leads else ""
 
 
-def _need_not_diverge(story: PartitionStory, read: FetchResult, case: str) -> Evidence | None:
+def _need_not_diverge(story: PartitionStory, read: facts.FetchResult, case: str) -> Evidence | None:
     """Return the evidence that the log may not match its leader epoch cache: a crash may have set the log start back below the
     first entry, and compaction removes all records of an epoch."""
     starts = story.derive(LogStarts)

@@ -6,13 +6,8 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
+from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import Exchange, by_asked, by_event
-from conformance.judging.facts.log import (
-    EpochEndOffset,
-    ErrorResponse,
-    FetchResult,
-    OffsetLookup,
-)
 from conformance.judging.log.leadership import Leadership
 from conformance.judging.log.story import PartitionStory
 from protocol.codes import Error
@@ -29,7 +24,7 @@ class ServedRequest(Exchange, frozen=True, gc=False):
     replica_id: int
 
 
-Asked = ServedRequest | ErrorResponse | FetchResult
+Asked = ServedRequest | facts.ErrorResponse | facts.FetchResult
 
 
 class ServingLeader(NamedTuple):
@@ -96,7 +91,7 @@ class KnownEpochs:
             return 0
         return next((one.event for one in later[place:] if one.asked > answer.event and one.cur <= answer.cur), 0)
 
-    def event_still_at_epoch(self, refusal: ErrorResponse) -> int:
+    def event_still_at_epoch(self, refusal: facts.ErrorResponse) -> int:
         """Return the later event at which the broker serves the refused epoch, or names no newer one; 0 without one."""
         named = self.story.metadata_by_incarnation.get(self._life(refusal), [])
         place = bisect_right(named, refusal.event, key=by_asked)
@@ -146,5 +141,7 @@ class KnownEpochs:
         return newest._replace(stale=mine[before - 1]) if before else None
 
 
-def _as_served(answer: FetchResult | EpochEndOffset | OffsetLookup, op: str, replica_id: int) -> ServedRequest:
+def _as_served(
+    answer: facts.FetchResult | facts.EpochEndOffset | facts.OffsetLookup, op: str, replica_id: int
+) -> ServedRequest:
     return ServedRequest(answer.asked, answer.event, answer.node, answer.incarnation, op, answer.cur, replica_id)

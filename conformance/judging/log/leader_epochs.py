@@ -4,17 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from conformance.judging.excuses import COMPACTED, EPOCH_CACHE_LOST, REASSIGNED, TRUNCATED_MEANWHILE, Evidence
+from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import by_event
-from conformance.judging.facts.log import (
-    CONSUMER,
-    ErrorResponse,
-    FetchResult,
-    PartitionAtBroker,
-    ProduceResult,
-    RegisteredPartition,
-    ReplicaOnDisk,
-    say_epochs,
-)
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.known_epochs import KnownEpochs, ServedRequest, ServingLeader
@@ -54,8 +45,10 @@ def leader_epoch_caches_match_the_log(story: PartitionStory) -> Iterator[Claim]:
         first = min(entries[0][1], highest_start) if entries else 0
         low = max(disk.log_start, starts.get(disk.node, 0), first)
         held = [(base, epoch) for base, last, epoch, _ in disk.batches if last >= low]
-        shown = f"{disk.node} has the leader epoch cache {say_epochs(entries)}, and from offset {low} on batches of "
-        shown += say_epochs([(epoch, base) for base, epoch in held])
+        shown = (
+            f"{disk.node} has the leader epoch cache {facts.say_epochs(entries)}, and from offset {low} on batches of "
+        )
+        shown += facts.say_epochs([(epoch, base) for base, epoch in held])
         rising = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(entries))
         if len(entries) > 1:
             yield Finding(rising, "increasing", (disk.event,), shown, "epoch-regression")
@@ -81,7 +74,7 @@ def _is_bounded_alike(entries: tuple[tuple[int, int], ...], held: list[tuple[int
     return True
 
 
-def _never_led(story: PartitionStory, disk: ReplicaOnDisk, epoch: int) -> bool:
+def _never_led(story: PartitionStory, disk: facts.ReplicaOnDisk, epoch: int) -> bool:
     """True if another replica led at this epoch, or the epoch is above the one that the broker names afterwards.
 
     A follower adds an epoch to its cache with the epoch's first batch; only a leader adds one without a batch.
@@ -113,7 +106,7 @@ def metadata_epochs_never_decrease(story: PartitionStory) -> Iterator[Claim]:
     yield from _fences_never_fall(story)
 
 
-def _may_differ(story: PartitionStory, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
+def _may_differ(story: PartitionStory, before: facts.PartitionAtBroker, seen: facts.PartitionAtBroker) -> bool:
     if before.event >= seen.asked:
         return False
     return before.epoch != seen.epoch or story.timeline.fault_between(before.event, seen.asked)
@@ -123,7 +116,7 @@ def _fences_never_fall(story: PartitionStory) -> Iterator[Claim]:
     """Judge that a broker's epoch does not fall while it runs: after it answered FENCED_LEADER_EPOCH to one epoch, it never
     answers UNKNOWN_LEADER_EPOCH to that epoch, to an older one, or to the next."""
     knowledge = story.derive(KnownEpochs)
-    floors: dict[tuple[str, int], ErrorResponse] = {}
+    floors: dict[tuple[str, int], facts.ErrorResponse] = {}
     replicas = story.derive(Replicas)
     for refusal in (one for one in story.errors if one.cur >= 0 and one.replica_id < 0):
         key = (refusal.node, refusal.incarnation)
@@ -175,8 +168,8 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
     """If the leader changes or is lost in the answers of one broker incarnation, or of a controller, the epoch rises."""
     yield from _registered_changes(story)
     for view in story.metadata_by_incarnation.values():
-        leader: PartitionAtBroker | None = None
-        gap: list[PartitionAtBroker] = []
+        leader: facts.PartitionAtBroker | None = None
+        gap: list[facts.PartitionAtBroker] = []
         for before, seen in pairwise(view):
             leader = before if before.leader >= 0 else leader
             gap = [*gap, before] if before.leader < 0 else []
@@ -193,7 +186,7 @@ def every_change_of_leader_raises_the_epoch(story: PartitionStory) -> Iterator[F
 
 def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
     """Judge the changes in a controller's own log, which names the leader even while no broker is up."""
-    last: dict[str, RegisteredPartition] = {}
+    last: dict[str, facts.RegisteredPartition] = {}
     for seen in story.registered:
         before = last.get(seen.node)
         if before is not None and before.leader != seen.leader and seen.node not in story.timeline.broker_names:
@@ -201,7 +194,7 @@ def _registered_changes(story: PartitionStory) -> Iterator[Finding]:
         last[seen.node] = seen
 
 
-Described = PartitionAtBroker | RegisteredPartition
+Described = facts.PartitionAtBroker | facts.RegisteredPartition
 
 
 def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
@@ -211,7 +204,9 @@ def _epoch_rises(before: Described, seen: Described, case: str) -> Finding:
     return Finding(seen.epoch > before.epoch, case, (before.event, seen.event), shown, "epoch-regression")
 
 
-def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: PartitionAtBroker) -> bool:
+def _has_resigned(
+    leader: facts.PartitionAtBroker, before: facts.PartitionAtBroker, seen: facts.PartitionAtBroker
+) -> bool:
     """True if the former leader is alive but no longer leads. A fenced leader is not named either, although it goes on leading.
 
     Two answers are needed, since brokers and partitions in one answer may come from two versions of the metadata.
@@ -221,7 +216,10 @@ def _has_resigned(leader: PartitionAtBroker, before: PartitionAtBroker, seen: Pa
 
 
 def _was_leaderless(
-    story: PartitionStory, led: PartitionAtBroker | None, gap: list[PartitionAtBroker], seen: PartitionAtBroker
+    story: PartitionStory,
+    led: facts.PartitionAtBroker | None,
+    gap: list[facts.PartitionAtBroker],
+    seen: facts.PartitionAtBroker,
 ) -> bool:
     """True if the partition certainly had no leader at the previously described epoch, before it got the current one.
 
@@ -254,7 +252,7 @@ def a_restarted_leader_starts_a_new_epoch(story: PartitionStory) -> Iterator[Fin
             yield Finding(back.cur > led, "broker", (crash.began, back.event), shown, "epoch-regression")
 
 
-def _leads(story: PartitionStory, read: FetchResult, crash: FaultSpan) -> bool:
+def _leads(story: PartitionStory, read: facts.FetchResult, crash: FaultSpan) -> bool:
     leadership = story.derive(Leadership)
     leads = leadership.is_from_leader(read) and read.cur == leadership.newest_epoch_before(read.asked)
     return read.node in crash.nodes and leads
@@ -286,7 +284,7 @@ def fetches_return_no_later_epochs(story: PartitionStory) -> Iterator[Claim]:
             yield Excuse(TRUNCATED_MEANWHILE, case)
 
 
-def _leader_has_moved(story: PartitionStory, read: FetchResult) -> bool:
+def _leader_has_moved(story: PartitionStory, read: facts.FetchResult) -> bool:
     leadership = story.derive(Leadership)
     return leadership.newest_epoch_before(read.event) > leadership.first_epoch
 
@@ -329,7 +327,7 @@ def _why_passed_over(story: PartitionStory, acting: ServingLeader) -> Evidence |
     return story.derive(PermittedLosses).permission_to_elect((acting.stale, NEVER), (acting.cur, NEVER))
 
 
-def _is_of_no_later_epoch(story: PartitionStory, write: ProduceResult, acting: ServingLeader) -> bool:
+def _is_of_no_later_epoch(story: PartitionStory, write: facts.ProduceResult, acting: ServingLeader) -> bool:
     """True if a write that was never read cannot have been acknowledged at an epoch after the successor's.
 
     At such an epoch the write would have been below the high watermark ever since.
@@ -348,12 +346,12 @@ def _frozen_watermarks(story: PartitionStory, knowledge: KnownEpochs) -> Iterato
     """Judge that records that a former leader appends are never below its high watermark. Records that it appended earlier may
     be, if followers fetched them in time."""
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
-    both: list[ProduceResult | FetchResult] = [*story.produced, *story.derive(Leadership).leader_reads]
+    both: list[facts.ProduceResult | facts.FetchResult] = [*story.produced, *story.derive(Leadership).leader_reads]
     for answer in sorted(both, key=by_event):
         if (acting := knowledge.successor(answer.node, answer.asked)) is None:
             continue
         key = (answer.node, acting.stale)
-        if isinstance(answer, ProduceResult):
+        if isinstance(answer, facts.ProduceResult):
             if answer.acks == 1 and answer.error == 0 and answer.offset >= 0:
                 bounds.setdefault(key, (answer.event, answer.offset))
         elif answer.cur == acting.stale and not knowledge.event_past_epoch(answer):
@@ -406,18 +404,18 @@ def fetches_at_an_unknown_epoch_are_refused(story: PartitionStory) -> Iterator[F
         return
     leadership = story.derive(Leadership)
     newest = leadership.newest_epoch_before(NEVER)
-    answers: list[ServedRequest | ErrorResponse] = [
+    answers: list[ServedRequest | facts.ErrorResponse] = [
         one for one in story.derive(KnownEpochs).answers if one.op == "fetch"
     ]
     answers += [one for one in story.errors if one.op == "fetch" and one.error == Error.UNKNOWN_LEADER_EPOCH]
     for one in answers:
-        if newest < one.cur and one.event < story.timeline.rest and one.replica_id == CONSUMER:
+        if newest < one.cur and one.event < story.timeline.rest and one.replica_id == facts.CONSUMER:
             shown = f"{one.node} served a fetch at epoch {one.cur}, although {newest} is the newest that any broker had"
             case = "consumer" if leadership.leaders.get(newest) == one.node else "follower"
-            yield Finding(isinstance(one, ErrorResponse), case, (one.event,), shown, "fence-leak")
+            yield Finding(isinstance(one, facts.ErrorResponse), case, (one.event,), shown, "fence-leak")
 
 
-def _case(story: PartitionStory, op: str, answer: ServedRequest | ErrorResponse) -> str:
+def _case(story: PartitionStory, op: str, answer: ServedRequest | facts.ErrorResponse) -> str:
     if op == "fetch":
         return "consumer" if story.derive(Leadership).is_from_leader(answer) else "follower"
     return "equal" if op == "offset_for_leader_epoch" else "served"
@@ -426,7 +424,7 @@ def _case(story: PartitionStory, op: str, answer: ServedRequest | ErrorResponse)
 def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim]:
     knowledge, leadership, replicas = story.derive(KnownEpochs), story.derive(Leadership), story.derive(Replicas)
     for one in knowledge.answers:
-        usual = one.replica_id == CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
+        usual = one.replica_id == facts.CONSUMER and (op == "fetch" or leadership.is_from_leader(one))
         if one.op == op and usual and story.is_at_rest(one) and one.cur == leadership.newest_epoch_before(one.asked):
             yield Finding(True, _case(story, op, one), (one.event,))
     for refusal in (one for one in story.errors if one.op == op and one.cur >= 0 and one.replica_id < 0):
@@ -438,7 +436,7 @@ def _served_and_falsely_fenced(story: PartitionStory, op: str) -> Iterator[Claim
             yield Finding(False, _case(story, op, refusal), (refusal.event, proof), shown, "false-fence")
 
 
-def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorResponse) -> int:
+def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: facts.ErrorResponse) -> int:
     """Return the event that proves the refusal wrong; 0 without one.
 
     UNKNOWN_LEADER_EPOCH is wrong if the broker had acted at the epoch before. FENCED_LEADER_EPOCH is wrong if the broker serves
@@ -455,7 +453,7 @@ def _false_fence(story: PartitionStory, knowledge: KnownEpochs, refusal: ErrorRe
 def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
     """Judge answers to requests with an epoch that the same broker incarnation had passed before."""
     knowledge, replicas = story.derive(KnownEpochs), story.derive(Replicas)
-    answers: list[ServedRequest | ErrorResponse] = [one for one in knowledge.answers if one.op == op]
+    answers: list[ServedRequest | facts.ErrorResponse] = [one for one in knowledge.answers if one.op == op]
     answers += [one for one in story.errors if one.op == op and one.error == Error.FENCED_LEADER_EPOCH and one.cur >= 0]
     for one in answers:
         if one.replica_id >= 0 or not (proof := knowledge.event_past_epoch(one)):
@@ -464,6 +462,6 @@ def _stale_answers(story: PartitionStory, op: str) -> Iterator[Claim]:
         if not replicas.was_always_replica(one.node, one.event):
             yield Excuse(REASSIGNED, case)
             continue
-        fine = isinstance(one, ErrorResponse)
+        fine = isinstance(one, facts.ErrorResponse)
         shown = "" if fine else f"{one.node} served a request at epoch {one.cur}, though it knew a later one"
         yield Finding(fine, case, (proof, one.event), shown, "fence-leak")

@@ -3,12 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from conformance.judging.excuses import (
-    ELECTED_UNCLEANLY_BY_CONFIG,
-    ELECTED_UNCLEANLY_BY_FAULT,
-    ELECTED_UNCLEANLY_ON_REQUEST,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.log import RegisteredStates, UncleanElectionResult
 from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
@@ -52,18 +47,18 @@ def _judge(
         yield Finding(False, case, (by, log.event), _election_in_words(before, after), "unclean-leader")
 
 
-def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> Evidence | None:
+def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known: int) -> excuses.Evidence | None:
     """Return the evidence that the election was requested or permitted shortly before an answer showed it; None without any."""
     since = _event_before(story, epoch, known)
     if any(
         _requests(story, log, one, epoch) for one in story.unclean_elections if one.event > since or not one.granted
     ):
-        return ELECTED_UNCLEANLY_ON_REQUEST
+        return excuses.ELECTED_UNCLEANLY_ON_REQUEST
     faults = story.derive(ReplicaDamage).faults_with(lambda effects: effects.elects_uncleanly)
     if any(span.began < known and since < span.ended for span in faults):
-        return ELECTED_UNCLEANLY_BY_FAULT
+        return excuses.ELECTED_UNCLEANLY_BY_FAULT
     if "true" in story.derive(unclean_election).possible_values(since, known):
-        return ELECTED_UNCLEANLY_BY_CONFIG
+        return excuses.ELECTED_UNCLEANLY_BY_CONFIG
     return None
 
 

@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.judging.excuses import (
-    BUMPED_BY_FENCED,
-    LOOKED_TOO_RARELY,
-    TOO_FEW_REPLICAS,
-    UNSTABLE_OFFSETS,
-    Evidence,
-)
+from conformance.judging import excuses
 from conformance.judging.facts.exchange import NONE
 from conformance.judging.facts.groups import FetchedOffset, OffsetCommitResult
 from conformance.judging.facts.log import FetchResult, ProduceResult, ReplicaBatch
@@ -94,11 +88,11 @@ def _outcomes_in_words(transaction: Transaction, found: list[_Outcome]) -> str:
     return f"{transaction}: {how}; {', '.join(places.values())}"
 
 
-def _excuse(transaction: Transaction, found: list[_Outcome]) -> Evidence | None:
+def _excuse(transaction: Transaction, found: list[_Outcome]) -> excuses.Evidence | None:
     if transaction.story.bumped_by_fenced(transaction.opened_at, max(one.read.event for one in found)):
-        return BUMPED_BY_FENCED
+        return excuses.BUMPED_BY_FENCED
     if any(one.committed is None and _takes_no_markers(one) for one in found):
-        return TOO_FEW_REPLICAS
+        return excuses.TOO_FEW_REPLICAS
     since = transaction.first_asked
     permitted = (may_be_lost(one.partition, logs.moment_of_event(one.partition, since), one.read) for one in found)
     return next(filter(None, permitted), None)
@@ -134,7 +128,7 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[OffsetInT
     elif shown.offset == wanted:
         yield Finding(True, case, by)
     elif not shown.stable:
-        yield Excuse(UNSTABLE_OFFSETS, case)
+        yield Excuse(excuses.UNSTABLE_OFFSETS, case)
     elif shown.offset not in open_:
         trouble = f"{partition.name} shows offset {shown.offset}, {wanted} was committed last"
         yield Finding(False, case, by, trouble, "lost-offset")
@@ -223,9 +217,9 @@ def _judge_completion(story: TransactionStory, producers: Producers) -> Iterator
         seconds = story.timeline.time(last.asked) - story.timeline.time(first.event)
         written = producers.written_by(story)
         if seconds >= MARKER_TIMEOUT and any(logs.cannot_take_markers(one, first.event, last.asked) for one in written):
-            yield Excuse(TOO_FEW_REPLICAS, "no-dangling")
+            yield Excuse(excuses.TOO_FEW_REPLICAS, "no-dangling")
         elif seconds >= MARKER_TIMEOUT > story.timeline.watch_time(first.event, last.asked, MARKER_TIMEOUT):
-            yield Excuse(LOOKED_TOO_RARELY, "no-dangling")
+            yield Excuse(excuses.LOOKED_TOO_RARELY, "no-dangling")
         elif seconds >= MARKER_TIMEOUT:
             shown = f"{last.node} describes {story.name} as {last.state}, {seconds:.0f} s after {first.node} as {first.state}"
             yield Finding(False, "no-dangling", (first.event, last.event), shown, "unfinished-transaction")
@@ -267,10 +261,10 @@ def _takes_no_markers(one: _Outcome) -> bool:
 
 def _marker_may_be_lost(
     story: TransactionStory, partition: PartitionStory, known: DescribedProducers, start: int
-) -> Evidence | None:
+) -> excuses.Evidence | None:
     """Return the evidence by which the marker after the first batch may be gone; None without any."""
     if story.bumped_by_fenced(-1, known.event):
-        return BUMPED_BY_FENCED
+        return excuses.BUMPED_BY_FENCED
     first = next((batch for batch, _ in partition.batches if batch.base == start), None)
     return None if first is None else may_be_lost(partition, logs.epoch_begin(first), known)
 

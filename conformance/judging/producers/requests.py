@@ -4,15 +4,10 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from conformance.judging.facts import transactions as facts
 from conformance.judging.facts.exchange import NEVER_SENT, NONE, UNKNOWN_OUTCOME, Exchange
 from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.log import ProduceResult
-from conformance.judging.facts.transactions import (
-    AddOffsetsResult,
-    AddPartitionsResult,
-    EndTxnResult,
-    InitProducerIdResult,
-)
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.producers.coordinator import NO_EPOCH, NO_ID, Api, CoordinatorRequest
 from conformance.judging.producers.story import TransactionStory
@@ -73,7 +68,7 @@ def _first_fields(api: Api, fact: Exchange, version: int) -> tuple[Api, int, int
     return api, fact.asked, fact.event, fact.node, version
 
 
-def _init(one: InitProducerIdResult) -> AnsweredRequest:
+def _init(one: facts.InitProducerIdResult) -> AnsweredRequest:
     request = CoordinatorRequest(
         *_first_fields("InitProducerId", one, one.version),
         one.sent_producer_id,
@@ -83,7 +78,7 @@ def _init(one: InitProducerIdResult) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request, one.error, one.producer_id, one.producer_epoch)
 
 
-def _adding_request(one: AddPartitionsResult) -> AnsweredRequest:
+def _adding_request(one: facts.AddPartitionsResult) -> AnsweredRequest:
     """Return the request to add partitions. If some are refused, none is added, and the first refusal counts."""
     names = frozenset(name for name, _ in one.errors)
     request = CoordinatorRequest(
@@ -93,7 +88,7 @@ def _adding_request(one: AddPartitionsResult) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request, one.error if one.error != NONE or not errors else errors[0])
 
 
-def _offsets_added(one: AddOffsetsResult) -> AnsweredRequest:
+def _offsets_added(one: facts.AddOffsetsResult) -> AnsweredRequest:
     names = frozenset((f"group {one.group}",))
     request = CoordinatorRequest(
         *_first_fields("AddOffsetsToTxn", one, one.version), one.producer_id, one.producer_epoch, names
@@ -110,7 +105,7 @@ def _offsets(one: OffsetCommitResult) -> AnsweredRequest:
     return AnsweredRequest(UNNUMBERED, request._replace(names_member=names_member), one.accepted)
 
 
-def _end_request(one: EndTxnResult) -> AnsweredRequest:
+def _end_request(one: facts.EndTxnResult) -> AnsweredRequest:
     request = CoordinatorRequest(
         *_first_fields("EndTxn", one, one.version), one.producer_id, one.producer_epoch, commits=one.committed
     )
