@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import STALE_COORDINATOR
 from conformance.judging.facts.exchange import NONE, by_event
-from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription, places
+from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription, Places, places
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from protocol.groups import JOIN
@@ -23,18 +23,23 @@ class Stretch(NamedTuple):
     since: int
     described: list[GroupDescription]
 
+    @property
+    def wanted(self) -> Places:
+        """The partitions of the members' topics, as far as an answer tells them before one of the descriptions."""
+        return frozenset[tuple[str, int]]().union(*(one.wanted for one in self.described))
+
 
 @story_judge("KIP1251-BASE-09", GroupStory, "described")
 def group_becomes_stable(story: GroupStory) -> Iterator[Claim]:
     """Within 30 s after the last change of members, subscriptions, settings, topics or nodes, a group whose members keep up is
     stable, with each partition of their topics assigned."""
     for stretch in _stretches(story):
-        stable = next((one for one in stretch.described if not _why_unstable(one)), None)
+        stable = next((one for one in stretch.described if not _why_unstable(one, stretch.wanted)), None)
         late = [one for one in stretch.described if _is_due(story, stretch.since, one)]
         if stable is not None and (not late or stable.event <= late[0].event):
             yield Finding(True, "stable", (stretch.since, stable.event))
         elif late:
-            wrong = f"{late[0].node} described {story.name} 30 s after the last change: {_why_unstable(late[0])}"
+            wrong = f"{late[0].node} described {story.name} 30 s after the last change: {_why_unstable(late[0], stretch.wanted)}"
             label = "stuck-group" if late[0].said.group_state.lower() != "stable" else "unassigned-partition"
             yield (
                 Excuse(STALE_COORDINATOR, "stable")
@@ -92,7 +97,7 @@ def _alive(story: GroupStory, member: str) -> Iterator[Beat | ClassicRequest]:
     yield from (one for one in story.classic if one.member_id == member and one.kind == "beat")
 
 
-def _why_unstable(description: GroupDescription) -> str:
+def _why_unstable(description: GroupDescription, wanted: Places) -> str:
     """Return why a described group is not stable; empty if it is."""
     state, epoch = description.said.group_state.lower(), description.said.group_epoch
     assigned = frozenset[tuple[str, int]]().union(
@@ -101,5 +106,5 @@ def _why_unstable(description: GroupDescription) -> str:
     if state != "stable" or {member.member_epoch for member in description.said.members} != {epoch}:
         shown = ", ".join(str(member) for member in description.said.members)
         return f"{state} at group epoch {epoch}, assignment epoch {description.said.assignment_epoch}, with {shown}"
-    missing = sorted(partition for _, partition in description.wanted - assigned)
+    missing = sorted(partition for _, partition in wanted - assigned)
     return f"stable, and no member has {len(missing)} partitions of their topics" if missing else ""

@@ -134,11 +134,12 @@ def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOff
 def _take(known: list[OffsetCommitResult], commit: OffsetCommitResult) -> None:
     """Add a commit to those that may be shown.
 
-    An acknowledged commit replaces those that were acknowledged before it was sent. A commit of unknown outcome may be written at
+    An acknowledged commit replaces those that were acknowledged before it was sent, also in a transaction: of two offsets the one
+    that was written last is kept, whenever the transaction ends (KIP1251-TXN-05). A commit of unknown outcome may be written at
     any time.
     """
     if commit.error == NONE:
-        known[:] = [one for one in known if one.error != NONE or one.event > commit.asked]
+        known[:] = [one for one in known if one.accepted != NONE or one.event > commit.asked]
     if commit.error not in REFUSED:
         known.append(commit)
 

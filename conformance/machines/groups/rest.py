@@ -9,6 +9,7 @@ from conformance.machines.groups.ground import OFFSETS_TOPIC, Ground
 from conformance.machines.groups.slots import Slot
 from fixtures.waiting import Overdue
 from protocol.codes import Error
+from protocol.groups import DescribedGroup
 from strategies import groups as do
 
 SETTLED_WITHIN = 33.0
@@ -56,8 +57,19 @@ class Rest:
         with suppress(*UNANSWERED, Absent):
             described = self._ground.coordinator(on).consumer_group_describe(self._ground.names[on])
             # 3.7 writes states in lower case; a group without members may be gone, or be one of the classic protocol.
-            return described.error is not Error.NONE or described.group_state.lower() in ("stable", "empty", "dead")
+            state = described.group_state.lower()
+            return described.error is not Error.NONE or state in ("empty", "dead") or self._is_shared(on, described)
         return False
+
+    def _is_shared(self, on: do.GroupName, described: DescribedGroup) -> bool:
+        """True if a group is stable, with as many partitions assigned as the topics have that members read by name."""
+        if described.group_state.lower() != "stable":
+            return False
+        topics = sorted({name for member in described.members for name in member.subscribed_topic_names})
+        found = self._ground.coordinator(on).metadata(topics).topics if topics else ()
+        assigned = [each for member in described.members for each in member.assignment.topic_partitions]
+        wanted = {(topic.topic_id, one.partition) for topic in found for one in topic.partitions}
+        return wanted <= {(topic.topic_id, one) for topic in assigned for one in topic.partitions}
 
     def read_log(self) -> None:
         """Read what the groups' coordinators have written since the example began."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from conformance.judging.excuses import STALE_COORDINATOR
@@ -109,6 +111,15 @@ def unassigned(history: GroupHistory, *, partition: int = 0) -> GroupHistory:
 def test_partition_without_an_owner(history: object, expected: list[str]) -> None:
     assert callable(history)
     assert results(history()) == expected
+
+
+def test_partitions_that_are_known_after_the_first_description() -> None:
+    """A group that is described as stable before its topics are known is not stable by that."""
+    history = GroupHistory().joins("a", 2, ()).joins("b", 2, ()).beats("b", 2, given=(1,))
+    history.shows(("a", 2, (1,)), ("b", 2, ()), epoch=2, topics=(READ.name,)).metadata(2, 1, 1, id=READ.id)
+    for partition, expected in ((1, ["unassigned-partition"]), (0, ["held"])):
+        later = keeps_up(32, copy.deepcopy(history))
+        assert results(later.shows(("a", 2, (partition,)), ("b", 2, ()), epoch=2, topics=(READ.name,))) == expected
 
 
 def test_partition_of_a_topic_that_the_coordinator_may_not_know() -> None:

@@ -175,3 +175,12 @@ def readable(history: GroupHistory) -> list[tuple[str, str]]:
 def test_commit_of_a_member(history: object, expected: list[tuple[str, str]]) -> None:
     assert callable(history)
     assert readable(history()) == expected
+
+
+def test_offset_of_a_transaction_that_was_written_before_the_last_commit() -> None:
+    """The offset that was written last is kept, whenever the transaction ends (KIP1251-TXN-05)."""
+    for error, expected in ((Error.NONE, "lost-commit"), (Error.COORDINATOR_NOT_AVAILABLE, "held")):
+        history = settled().commits_in_transaction("a", 1, 1, offset=9, error=error).commits("a", 1, 1, offset=3)
+        assert readable(history.fetches(1, 9)) == [("accepted", expected)]
+    history = settled().commits("a", 1, 1, offset=3).commits_in_transaction("a", 1, 1, offset=9).fetches(1, 9)
+    assert readable(history) == [("accepted", "held")]
