@@ -10,12 +10,13 @@ import re
 
 import pytest
 
+from conformance.core.machines import all_machines
 from conformance.judging.judge import Judge, judge_all
 from conformance.judging.judges import JUDGES
 from conformance.judging.sentences import MAX_LENGTH
 from history.events import History
 from tests.miniature.machine import play
-from tests.miniature.planted import planted_for, played_machines
+from tests.miniature.planted import planted_for
 from tests.support.history_pairs import PAIRS
 from tests.support.structures import structures
 
@@ -39,7 +40,7 @@ def broken_rows(history: History) -> set[str]:
 def shown_by_schedules() -> set[str]:
     """The judges that a schedule with a planted bug turns red, each silent on the same schedule without the bug."""
     shown: set[str] = set()
-    for check in played_machines():
+    for check in all_machines().values():
         planted = planted_for(check)
         for bug, schedule in planted.schedules.items():
             broken, honest = (play(check, schedule, bugs).history for bugs in ([bug], []))
@@ -76,7 +77,7 @@ def test_a_violation_is_one_sentence(name: str) -> None:
 
 def test_a_violation_by_a_planted_bug_is_one_sentence() -> None:
     planted = [
-        (check, bug, steps) for check in played_machines() for bug, steps in planted_for(check).schedules.items()
+        (check, bug, steps) for check in all_machines().values() for bug, steps in planted_for(check).schedules.items()
     ]
     found = {bug: broken_sentences(play(check, steps, [bug]).history) for check, bug, steps in planted}
     assert {bug: texts for bug, texts in found.items() if texts} == {}

@@ -1,7 +1,4 @@
-"""The contract of every machine, including future ones: each is picked up from the registry automatically.
-
-A machine that the miniature cannot play is named in `tests.miniature.planted`, and only its drawing is tested here.
-"""
+"""The contract of every machine, including future ones: each is picked up from the registry automatically."""
 
 from __future__ import annotations
 
@@ -24,12 +21,11 @@ from conformance.running.machine.explorer import BATCH, idle_for_simplest, indep
 from history.steps import note_of
 from strategies.episodes import Offer, Steering, steer
 from tests.miniature.machine import hunt, play
-from tests.miniature.planted import Planted, planted_for, played_machines
+from tests.miniature.planted import Planted, planted_for
 
 pytestmark = pytest.mark.drawn
 
 CHECKS = list(all_machines().values())
-PLAYED = played_machines()
 DRAWN = 60
 """Examples within which each rule is reached, and of which a share disturbs."""
 STEPS = 30
@@ -45,14 +41,13 @@ def judged_as(example: FinishedExample) -> list[tuple[str, str, str]]:
 
 
 every_machine = pytest.mark.parametrize("check", CHECKS, ids=named)
-every_played = pytest.mark.parametrize("check", PLAYED, ids=named)
 every_bug = pytest.mark.parametrize(
     ("check", "bug"),
-    [pytest.param(check, bug, id=f"{named(check)}-{bug}") for check in PLAYED for bug in planted_for(check).bugs],
+    [pytest.param(check, bug, id=f"{named(check)}-{bug}") for check in CHECKS for bug in planted_for(check).bugs],
 )
 every_legal = pytest.mark.parametrize(
     ("check", "name"),
-    [pytest.param(check, one, id=f"{named(check)}-{one}") for check in PLAYED for one in planted_for(check).legal],
+    [pytest.param(check, one, id=f"{named(check)}-{one}") for check in CHECKS for one in planted_for(check).legal],
 )
 
 
@@ -155,14 +150,14 @@ def test_its_opening_takes_each_kind_of_step(check: AnyMachine) -> None:
 # --- on the miniature
 
 
-@every_played
+@every_machine
 def test_its_opening_is_honest(check: AnyMachine) -> None:
     example = play(check, check.opening)
     assert (judged_as(example), example.trouble) == ([], "")
     assert example.observations, "judges that saw nothing say nothing"
 
 
-@every_played
+@every_machine
 def test_drawn_schedules_are_honest(check: AnyMachine) -> None:
     found = hunt(check, examples=HONEST)
     assert found.shortest is None, judged_as(found.shortest)
@@ -172,13 +167,13 @@ def test_drawn_schedules_are_honest(check: AnyMachine) -> None:
     assert len(reached) >= len(check.rows) / 2, f"only {sorted(reached)} were reached"
 
 
-@every_played
+@every_machine
 def test_the_same_schedule_is_the_same_history(check: AnyMachine) -> None:
     first, second = (msgspec.json.encode(play(check, check.opening).history.events) for _ in range(2))
     assert first == second
 
 
-@every_played
+@every_machine
 def test_its_history_is_judged_alike_when_it_is_read_again(check: AnyMachine) -> None:
     example = play(check, check.opening)
     again = msgspec.convert(json.loads(msgspec.json.encode(example.history)), type(example.history))
@@ -190,7 +185,7 @@ def test_its_history_is_judged_alike_when_it_is_read_again(check: AnyMachine) ->
 # --- bugs
 
 
-@every_played
+@every_machine
 def test_each_bug_has_a_schedule_or_a_script(check: AnyMachine) -> None:
     planted = planted_for(check)
     assert {*planted.schedules, *planted.scripts} == set(planted.bugs)

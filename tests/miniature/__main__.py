@@ -12,13 +12,13 @@ from typing import Literal
 import click
 
 from conformance.cli.group import HELP, run
-from conformance.core.machines import AnyMachine
+from conformance.core.machines import AnyMachine, all_machines
 from history.command import COMMAND
 from history.exit_codes import exit_code_of
 from history.observations import Observation
 from tests.miniature.bugs import Bug
 from tests.miniature.machine import Hunt, hunt, play, shortened
-from tests.miniature.planted import planted_for, played_machines
+from tests.miniature.planted import planted_for
 
 COLUMNS = "{:27} {:17} {:22} {:>9} {:>6} {:>7} {:>6}  {}"
 
@@ -49,13 +49,13 @@ def miniature(
     missed = [bug.name for check, bug in wanted if not _is_caught(check, bug, examples, seed, shrinker)]
     if missed:
         print(f"not caught: {', '.join(missed)}")
-    dishonest = [check.id for check in played_machines() if _is_dishonest(check, honest, seed)]
+    dishonest = [check.id for check in all_machines().values() if _is_dishonest(check, honest, seed)]
     return exit_code_of(violated=bool(dishonest or missed))
 
 
 def _bugs() -> dict[str, tuple[AnyMachine, Bug]]:
     """The planted bugs of all machines, each with its machine, by name."""
-    return {name: (check, bug) for check in played_machines() for name, bug in planted_for(check).bugs.items()}
+    return {name: (check, bug) for check in all_machines().values() for name, bug in planted_for(check).bugs.items()}
 
 
 def _refuse_unknown(names: Sequence[str], bugs: Sequence[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from conformance.core.bench import Bench
 from conformance.core.cluster import Moment
 from conformance.core.faulting import Faults
@@ -35,9 +37,11 @@ from history.readings import (
 from history.shards import Column
 from protocol.errors import KitError
 from protocol.messages import Topic, Versions
-from tests.miniature.apis.handlers import HANDLERS, NEEDS_CONTROLLER, VERSIONS
+from tests.miniature.apis.handlers import HANDLERS, NEEDS_CONTROLLER, VERSIONS, VERSIONS_OF_MEMBERS, handle
 from tests.miniature.clients.consumers import MiniConsumer
 from tests.miniature.clients.producers import MiniProducer
+from tests.miniature.coordinators.service import GroupCoordinators
+from tests.miniature.coordinators.turns import Turns
 from tests.miniature.core.cluster import CLIENTS, CONTROLLER, MiniCluster
 from tests.miniature.core.controller import PartitionState
 from tests.miniature.core.replica import Replica
@@ -50,7 +54,11 @@ T = TypeVar("T")
 MEMBERS = Topology(name="miniature", controllers=1, brokers=3).members()
 RANGES = {name: high for name, (_, _, high) in VERSIONS.items()} | {"transaction.version": 2}
 COLUMN = Column(label="miniature", version="4.3.1", image="none", image_id="none", ranges=RANGES)
-NAMES = {key: name for name, (key, _, _) in VERSIONS.items()}
+COLUMN_OF_MEMBERS = msgspec.structs.replace(
+    COLUMN, ranges={**RANGES, **{name: high for name, (_, _, high) in VERSIONS_OF_MEMBERS.items()}}
+)
+"""The column of a cluster with coordinators of members."""
+NAMES = {key: name for name, (key, _, _) in {**VERSIONS, **VERSIONS_OF_MEMBERS}.items()}
 
 
 class MiniClient(NodeClient):
@@ -61,9 +69,10 @@ class MiniClient(NodeClient):
         self._cluster = cluster
 
     def common_versions(self, api: str) -> Versions:
-        if api not in HANDLERS:
+        offered = VERSIONS if self._cluster.coordinators is None else {**VERSIONS, **VERSIONS_OF_MEMBERS}
+        if api not in offered:
             raise NotOffered(f"the miniature doesn't offer {api}")
-        _, low, high = VERSIONS[api]
+        _, low, high = offered[api]
         return Versions(low, high)
 
     def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
@@ -78,7 +87,7 @@ class MiniClient(NodeClient):
             raise Unanswered(f"{self.node} does not reach the controller, and does not answer {api}")
         if "epoch-ends-unanswered" in self._cluster.bugs and api == "OffsetForLeaderEpoch":
             raise Unanswered(f"{self.node} does not answer {api}", within=10.0)
-        return Reply(version, HANDLERS[api](broker, {**fields, "version": version}))
+        return Reply(version, handle(broker, api, {**fields, "version": version}))
 
     def pipeline(self, api: str, version: int, requests: Iterable[Plain], at_once: int = AT_ONCE) -> list[Reply]:
         """Answer all requests in one round: one round for each of tens of thousands would take minutes."""
@@ -192,6 +201,12 @@ class Miniature:
     def __init__(self, cluster: MiniCluster) -> None:
         self.cluster = cluster
         self._injector = MiniInjector(cluster)
+        self._turns = Turns(cluster)
+        self._coordinators: GroupCoordinators | None = None
+
+    def have_members(self) -> None:
+        """Keep groups in the offsets topic, from now on, with all that members ask of their coordinators."""
+        self._coordinators = GroupCoordinators(self.cluster, self._turns.wait)
 
     def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
         return MiniClient(self.cluster, name, tap)
@@ -233,9 +248,8 @@ class Miniature:
             self.cluster.tick()
 
     def run_in_parallel(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Run all actions in order: nothing here is concurrent."""
-        for action in actions:
-            action()
+        """Run all actions in order, one at a time: the next one begins, or goes on, when one ends or waits for others."""
+        self._turns.run(actions)
 
     # --- nodes and their disks
 
@@ -262,7 +276,9 @@ class Miniature:
         raise KitError("the miniature's controller decides alone, and has no quorum whose logs could be read")
 
     def group_records(self, name: str, partition: int, start: int) -> GroupRecords:
-        raise KitError("the miniature has no jars, and so no schemas of the offsets topic")
+        if self._coordinators is None:
+            raise KitError("the miniature has no jars, and so no schemas of the offsets topic")
+        return self._coordinators.records(self.cluster.broker(name), partition, start)
 
     def remove_file(self, name: str, path: str) -> None:
         raise KitError("the miniature has no files")
@@ -281,9 +297,12 @@ def _word(state: PartitionState, unfenced: tuple[int, ...]) -> PartitionRegistra
     return PartitionRegistration(state.leader, state.isr, epoch=state.epoch, replicas=state.replicas, unfenced=unfenced)
 
 
-def mini_bench(cluster: MiniCluster, tape: Tape | None = None) -> Bench:
-    """Return the kit's own bench on a miniature."""
-    return Bench(tape or live_tape(cluster), COLUMN, MEMBERS, Miniature(cluster))
+def mini_bench(cluster: MiniCluster, tape: Tape | None = None, *, members: bool = False) -> Bench:
+    """Return the kit's own bench on a miniature, with coordinators of members if these are wanted."""
+    miniature = Miniature(cluster)
+    if members:
+        miniature.have_members()
+    return Bench(tape or live_tape(cluster), COLUMN_OF_MEMBERS if members else COLUMN, MEMBERS, miniature)
 
 
 __all__ = ["COLUMN", "MEMBERS", "MiniClient", "MiniTape", "Miniature", "live_tape", "mini_bench"]

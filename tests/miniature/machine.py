@@ -14,6 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.core.bench import Bench
 from conformance.core.machines import AnyMachine
+from conformance.core.topologies import CONSUMER_GROUPS
 from conformance.judging.judge import Judge
 from conformance.judging.judges import JUDGES
 from conformance.running.machine.example import Ending, ExampleRun, FinishedExample, Stops
@@ -21,7 +22,7 @@ from conformance.running.machine.shrink import Reproduction, Shrinker
 from conformance.running.standing import HEAL_TIMEOUT, Standing
 from conformance.running.violations import RequirementViolated, violation_of
 from fixtures.tape import LiveTape
-from tests.miniature.bench import COLUMN, live_tape, mini_bench
+from tests.miniature.bench import COLUMN, COLUMN_OF_MEMBERS, live_tape, mini_bench
 from tests.miniature.core.cluster import MiniCluster
 from tests.support.fake_cluster import standing_on
 
@@ -35,23 +36,24 @@ class ExampleOnMiniature:
 
     judges: Sequence[Judge] = JUDGES
 
-    def __init__(self, bugs: Iterable[str] = (), name: str = "miniature-1") -> None:
+    def __init__(self, bugs: Iterable[str] = (), name: str = "miniature-1", *, members: bool = False) -> None:
         self._cluster = MiniCluster(bugs)
-        self.standing = standing_on(self._cluster, COLUMN)
+        self.standing = standing_on(self._cluster, COLUMN_OF_MEMBERS if members else COLUMN)
         self._name = name
+        self._members = members
 
     def tape(self, check: str, standing: Standing) -> LiveTape:
         return live_tape(self._cluster, self._name, check)
 
     def bench(self, tape: LiveTape, standing: Standing) -> Bench:
-        return mini_bench(self._cluster, tape)
+        return mini_bench(self._cluster, tape, members=self._members)
 
     def heal(self, bench: Bench, tape: LiveTape, *, troubled: bool = False, within: float = HEAL_TIMEOUT) -> str:
         return ""
 
 
 def begun(check: AnyMachine, bugs: Iterable[str] = (), stops: Stops = lambda observation: False) -> ExampleRun:
-    lab = ExampleOnMiniature(bugs)
+    lab = ExampleOnMiniature(bugs, members=check.topology is CONSUMER_GROUPS)
     return ExampleRun(check, lab, lab.standing, Ending(stops=stops))
 
 

@@ -7,16 +7,12 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from conformance.core.machines import AnyMachine, all_machines
+from conformance.core.machines import AnyMachine
 from history.observations import Observation
 from tests.miniature.bugs import Bug
 
 Script = Callable[..., list[Observation]]
 """A function of the names of the bugs that are switched on, which returns the violations."""
-
-
-UNPLAYED = frozenset({"machines.groups.GroupMachine"})
-"""The machines that need what the cluster in memory lacks: members of consumer groups."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +23,6 @@ class Planted:
     schedules: Mapping[str, Sequence[Any]]
     legal: Mapping[str, Sequence[Any]]
     scripts: Mapping[str, Script] = dataclasses.field(default_factory=dict)
-
-
-def played_machines() -> list[AnyMachine]:
-    """Return the machines that the cluster in memory can play."""
-    return [check for id, check in all_machines().items() if id not in UNPLAYED]
 
 
 def planted_for(check: AnyMachine) -> Planted:

@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
     described: list[GroupDescription]
 
     @property
-    def wanted(self) -> Places:
+    def places(self) -> Places:
         """The partitions of the members' topics, as far as an answer tells them before one of the descriptions."""
         return frozenset[tuple[str, int]]().union(*(one.wanted for one in self.described))
 
@@ -34,12 +34,12 @@ def group_becomes_stable(story: GroupStory) -> Iterator[Claim]:
     """Within 30 s after the last change of members, subscriptions, settings, topics or nodes, a group whose members keep up is
     stable, with each partition of their topics assigned."""
     for stretch in _stretches(story):
-        stable = next((one for one in stretch.described if not _why_unstable(one, stretch.wanted)), None)
+        stable = next((one for one in stretch.described if not _why_unstable(one, stretch.places)), None)
         late = [one for one in stretch.described if _is_due(story, stretch.since, one)]
         if stable is not None and (not late or stable.event <= late[0].event):
             yield Finding(True, "stable", (stretch.since, stable.event))
         elif late:
-            wrong = f"{late[0].node} described {story.name} 30 s after the last change: {_why_unstable(late[0], stretch.wanted)}"
+            wrong = f"{late[0].node} described {story.name} 30 s after the last change: {_why_unstable(late[0], stretch.places)}"
             label = "stuck-group" if late[0].said.group_state.lower() != "stable" else "unassigned-partition"
             yield (
                 Excuse(STALE_COORDINATOR, "stable")

@@ -7,7 +7,18 @@ from typing import Any
 from protocol.codes import Error
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.cluster import MiniCluster
-from tests.miniature.core.configs import BROKER, DELETE, KNOWN, TOPIC, Configs, Resource, altered, described
+from tests.miniature.core.configs import (
+    BROKER,
+    DELETE,
+    GROUP,
+    KNOWN,
+    SHORT_SESSIONS,
+    TOPIC,
+    Configs,
+    Resource,
+    altered,
+    described,
+)
 
 Plain = dict[str, Any]
 
@@ -65,7 +76,8 @@ def _altered(cluster: MiniCluster, asked: Plain, validate_only: bool) -> Plain:
         changes = [change for change in changes if change["config_operation"] != DELETE]
     error = _unalterable(cluster, resource)
     if error is Error.NONE:
-        after, error = altered(resource[0], before, changes)
+        of_members = resource[0] == GROUP and cluster.coordinators is not None
+        after, error = altered(resource[0], before, changes, SHORT_SESSIONS if of_members else KNOWN)
         applied = error is Error.NONE or "refused-alteration-half-applied" in cluster.bugs
         if applied and not validate_only and after != before:
             cluster.controller.set_configs(resource, after)

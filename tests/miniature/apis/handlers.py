@@ -63,6 +63,17 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
 }
 """API -> key, lowest and highest version."""
 
+VERSIONS_OF_MEMBERS: dict[str, tuple[int, int, int]] = {
+    "JoinGroup": (11, 2, 9),
+    "Heartbeat": (12, 0, 4),
+    "LeaveGroup": (13, 0, 5),
+    "SyncGroup": (14, 0, 5),
+    "ConsumerGroupHeartbeat": (68, 0, 1),
+    "ConsumerGroupDescribe": (69, 0, 1),
+}
+"""The same of APIs for members, which a cluster without coordinators of members does not offer."""
+OF_COORDINATORS = frozenset({*VERSIONS_OF_MEMBERS, "DescribeGroups", "FindCoordinator", "OffsetCommit", "OffsetFetch"})
+
 HANDLERS: dict[str, Handler] = {
     "Produce": produce,
     "Fetch": fetch,
@@ -93,6 +104,15 @@ HANDLERS: dict[str, Handler] = {
     "DescribeTransactions": describe_transactions,
     "ListTransactions": list_transactions,
 }
+
+
+def handle(broker: Broker, api: str, asked: Plain) -> Plain:
+    """Return a broker's answer; that of a group's coordinator comes from the offsets topic if the cluster has one."""
+    coordinators = broker.cluster.coordinators
+    if coordinators is not None and api in OF_COORDINATORS:
+        return coordinators.answer(api, broker, asked)
+    return HANDLERS[api](broker, asked)
+
 
 NEEDS_CONTROLLER = frozenset(
     {

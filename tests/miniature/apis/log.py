@@ -74,7 +74,7 @@ def _produced(broker: Broker, key: Key, asked: Plain, request: Plain) -> Plain:
     if isinstance(replica, Error) or error is not Error.NONE:
         return _acknowledged(key, error)
     if (again := _appended_before(replica, asked["records"])) is not None:
-        error = _committed(replica, again + 1, replica.state.epoch) if acks == ALL else Error.NONE
+        error = committed(replica, again + 1, replica.state.epoch) if acks == ALL else Error.NONE
         return _acknowledged(key, error, again if error is Error.NONE else -1, replica.log.start)
     if (error := _unwelcome(replica, asked["records"], request)) is not Error.NONE:
         return _acknowledged(key, error)
@@ -84,7 +84,7 @@ def _produced(broker: Broker, key: Key, asked: Plain, request: Plain) -> Plain:
         if "appended-twice" in replica.bugs and end % 3 == 0:
             end = replica.append(data).last + 1
     if acks == ALL:
-        error = _committed(replica, end, replica.state.epoch)
+        error = committed(replica, end, replica.state.epoch)
     base = start if error is Error.NONE else -1
     if "acknowledged-at-one-offset" in replica.bugs and base > 0 and end % 3 == 0:
         base -= 1
@@ -139,7 +139,7 @@ def _unfit(replica: Replica, data: bytes, acks: int) -> Error:
     return Error.NOT_ENOUGH_REPLICAS if acks == ALL and few else Error.NONE
 
 
-def _committed(replica: Replica, end: int, epoch: int) -> Error:
+def committed(replica: Replica, end: int, epoch: int) -> Error:
     """Wait until the high watermark reaches `end`, while this broker leads in that epoch."""
     cluster, broker = replica.broker.cluster, replica.broker
     replica.advance()

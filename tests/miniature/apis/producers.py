@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from protocol.codes import Error
 from tests.miniature.apis.log import hosted
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.controller import Key
+from tests.miniature.core.transactions import Transaction
 
 Plain = dict[str, Any]
 
@@ -58,12 +60,22 @@ def add_offsets_to_txn(broker: Broker, asked: Plain) -> Plain:
     error, one = transactions.entered(asked["transactional_id"], asked["producer_id"], asked["producer_epoch"])
     if one is not None and error is Error.NONE:
         transactions.begin(one)
-        one.groups.add(asked["group_id"])
+        _add_group(broker, one, asked["group_id"])
     return {"error_code": error}
 
 
+def _add_group(broker: Broker, one: Transaction, group: str) -> None:
+    one.groups.add(group)
+    if (coordinators := broker.cluster.coordinators) is not None:
+        one.partitions.add(coordinators.partition_of(group))
+
+
 def txn_offset_commit(broker: Broker, asked: Plain) -> Plain:
-    error = _offsets_refused(broker, asked)
+    if (coordinators := broker.cluster.coordinators) is not None:
+        return coordinators.answer(
+            "TxnOffsetCommit", broker, {**asked, "refusal": partial(_offsets_refused, broker, asked)}
+        )
+    error = _offsets_refused(broker, asked) if _coordinates(broker) else Error.NOT_COORDINATOR
     topics = []
     for topic in asked["topics"]:
         for wanted in topic["partitions"] if error is Error.NONE else ():
@@ -77,15 +89,13 @@ def txn_offset_commit(broker: Broker, asked: Plain) -> Plain:
 
 
 def _offsets_refused(broker: Broker, asked: Plain) -> Error:
-    if not _coordinates(broker):
-        return Error.NOT_COORDINATOR
     transactions = broker.cluster.transactions
     error, one = transactions.entered(asked["transactional_id"], asked["producer_id"], asked["producer_epoch"])
     if one is None or error is not Error.NONE:
         return Error.INVALID_PRODUCER_EPOCH if error is Error.PRODUCER_FENCED else error
     if asked["version"] >= BUMPS_FROM:
         transactions.begin(one)
-        one.groups.add(asked["group_id"])
+        _add_group(broker, one, asked["group_id"])
     added = asked["group_id"] in one.groups and one.state == "Ongoing"
     if added or "offsets-without-group" in broker.cluster.bugs:
         return Error.NONE
@@ -121,7 +131,7 @@ def _described(broker: Broker, name: str) -> Plain:
     one = broker.cluster.transactions.by_name.get(name)
     if one is None:
         return {**fields, "error_code": Error.TRANSACTIONAL_ID_NOT_FOUND}
-    offsets = {("__consumer_offsets", 0)} if one.groups else set()
+    offsets = {("__consumer_offsets", 0)} if one.groups and broker.cluster.coordinators is None else set()
     partitions = one.partitions | offsets if one.state == "Ongoing" else one.unmarked
     topics = [{"topic": topic, "partitions": [index]} for topic, index in sorted(partitions)]
     known = {"transaction_state": one.state, "producer_id": one.id, "producer_epoch": one.epoch, "topics": topics}

@@ -76,8 +76,12 @@ class Broker:
     def checkpoint(self) -> None:
         for key, replica in self.replicas.items():
             replica.log.checkpoint()
-            if "compact" in self.config(key[0], "cleanup.policy"):
-                replica.log.clean()
+            if "compact" in self.config(key[0], "cleanup.policy") and self._cleans(key[0]):
+                replica.log.clean(by_record=key[0].startswith("__"))
+
+    def _cleans(self, topic: str) -> bool:
+        """True unless the topic is an internal one, whose few records are never dirty enough by default."""
+        return not topic.startswith("__") or float(self.config(topic, "min.cleanable.dirty.ratio")) < 0.5
 
     # --- metadata
 

@@ -7,6 +7,7 @@ their turns too), and what leaders do about ISR and high watermark. There are no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from protocol.errors import KitError
 from tests.miniature.core.broker import Broker
@@ -22,6 +23,16 @@ BEGAN_MS = 1_790_000_000_000
 ROUND_MS = 50
 
 
+class Coordinators(Protocol):
+    """The coordinators of groups whose members and offsets are in the offsets topic."""
+
+    def tick(self) -> None: ...
+
+    def answer(self, api: str, broker: Broker, asked: dict[str, Any]) -> dict[str, Any]: ...
+
+    def partition_of(self, group: str) -> Key: ...
+
+
 class MiniCluster:
     def __init__(self, bugs: Iterable[str] = (), brokers: int = 3, fenced_after: int = FENCED_AFTER) -> None:
         self.bugs = frozenset(bugs)
@@ -30,6 +41,8 @@ class MiniCluster:
         self.brokers = {id: Broker(id, self) for id in ids}
         self.offsets: dict[tuple[str, str, int], tuple[int, int, str | None]] = {}
         self.groups: dict[str, list[str]] = {}
+        self.coordinators: Coordinators | None = None
+        """The coordinators of groups with members; without them any broker in the role knows `offsets` and `groups`."""
         self.transactions = Transactions(self)
         self.round = 0
         self._cuts: list[tuple[int, int]] = []
@@ -44,6 +57,8 @@ class MiniCluster:
             self._propagate()
             self._replicate()
             self.transactions.tick()
+            if self.coordinators is not None:
+                self.coordinators.tick()
             for broker in self.running():
                 if (self.round + 5 * broker.id) % CHECKPOINT_EVERY == 0:
                     broker.checkpoint()

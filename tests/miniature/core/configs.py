@@ -47,7 +47,9 @@ def listed(*allowed: str) -> Callable[[str], bool]:
 
 boolean = one_of("true", "false")
 
-KNOWN: dict[int, dict[str, tuple[str, Callable[[str], bool]]]] = {
+Known = Mapping[int, Mapping[str, tuple[str, Callable[[str], bool]]]]
+
+KNOWN: Known = {
     TOPIC: {
         "cleanup.policy": ("delete", listed("delete", "compact")),
         "compression.type": ("producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
@@ -86,6 +88,16 @@ KNOWN: dict[int, dict[str, tuple[str, Callable[[str], bool]]]] = {
 }
 """The dynamic configurations by type of resource, each with its default and a predicate for its values."""
 
+SHORT_SESSIONS = {
+    **KNOWN,
+    GROUP: {
+        "consumer.assignment.interval.ms": ("0", whole_number(0, 15_000)),
+        "consumer.heartbeat.interval.ms": ("5000", whole_number(1_000, 15_000)),
+        "consumer.session.timeout.ms": ("45000", whole_number(1_000, 60_000)),
+    },
+}
+"""The same with brokers that allow groups short sessions."""
+
 BROKERS_WORD = {
     "max.message.bytes": "message.max.bytes",
     "min.insync.replicas": "min.insync.replicas",
@@ -112,14 +124,16 @@ def described(configs: Configs, resource: Resource, name: str, broker: int) -> t
     return KNOWN[kind][name][0], DEFAULT
 
 
-def refusal(kind: int, name: str, value: str | None) -> Error:
+def refusal(kind: int, name: str, value: str | None, known: Known = KNOWN) -> Error:
     """Return the error of an invalid value."""
-    if name not in KNOWN[kind]:
+    if name not in known[kind]:
         return Error.INVALID_REQUEST if kind == BROKER else Error.INVALID_CONFIG
-    return Error.NONE if value is not None and KNOWN[kind][name][1](value) else Error.INVALID_CONFIG
+    return Error.NONE if value is not None and known[kind][name][1](value) else Error.INVALID_CONFIG
 
 
-def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> tuple[dict[str, str], Error]:
+def altered(
+    kind: int, before: Mapping[str, str], changes: Sequence[Plain], known: Known = KNOWN
+) -> tuple[dict[str, str], Error]:
     """Return the values after the changes up to the first refused one, and its error."""
     after = dict(before)
     for change in changes:
@@ -127,12 +141,12 @@ def altered(kind: int, before: Mapping[str, str], changes: Sequence[Plain]) -> t
         if [one["name"] for one in changes].count(name) > 1:
             return after, Error.INVALID_REQUEST
         if operation == DELETE:
-            if name not in KNOWN[kind]:
+            if name not in known[kind]:
                 return after, Error.INVALID_CONFIG
             after.pop(name, None)
             continue
         wanted = value if operation == SET else _relisted(operation, after.get(name), kind, name, value)
-        if (error := refusal(kind, name, wanted)) is not Error.NONE:
+        if (error := refusal(kind, name, wanted, known)) is not Error.NONE:
             return after, error
         after[name] = str(wanted)
     return after, Error.NONE

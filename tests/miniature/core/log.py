@@ -7,9 +7,9 @@ import hashlib
 import struct
 from collections.abc import Iterable, Sequence
 
-from fixtures.wire.records import read_batches
+from fixtures.wire.records import encode_batch, read_batches
 from history.readings import EpochEntry, HeldBatch
-from protocol.records import Batch
+from protocol.records import Batch, NewBatch, NewRecord
 from tests.miniature.core.producer_state import ProducerStates
 
 STAMP = struct.Struct(">i")
@@ -197,15 +197,27 @@ class Log:
         if "deleted-record-returned" not in self.bugs:
             self.batches = [stored for stored in self.batches if stored.last >= self.start]
 
-    def clean(self) -> None:
-        """Compact: remove each committed batch whose keys all have later records, but never the newest batch."""
+    def clean(self, *, by_record: bool = False) -> None:
+        """Compact: remove each committed batch whose keys all have later records, but never the newest batch, nor one of a
+        transaction. `by_record`: batches are split first, so that single records are removed."""
+        if by_record:
+            self.batches = [one for stored in self.batches for one in self._split(stored)]
         later: set[bytes | None] = set()
         kept: list[Stored] = []
         for stored in reversed(self.batches):
-            if not kept or stored.last >= self.watermark or not set(stored.keys) <= later:
+            in_transaction = stored.read.transactional
+            if not kept or stored.last >= self.watermark or in_transaction or not set(stored.keys) <= later:
                 kept.append(stored)
-                later |= set(stored.keys) if stored.last < self.watermark else set()
+                later |= set(stored.keys) if stored.last < self.watermark and not in_transaction else set()
         self.batches = kept[::-1]
+
+    def _split(self, stored: Stored) -> list[Stored]:
+        """Return a committed batch as one for each record."""
+        if len(stored.keys) < 2 or stored.last >= self.watermark or stored.read.transactional:
+            return [stored]
+        batches = [NewBatch((NewRecord(one.value, one.key),), timestamp=one.timestamp) for one in stored.read.records]
+        offsets = [one.offset for one in stored.read.records]
+        return [Stored.appended(encode_batch(one), at, stored.epoch) for one, at in zip(batches, offsets, strict=True)]
 
     def flush(self) -> None:
         """Flush, as at a clean shutdown."""

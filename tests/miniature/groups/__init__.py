@@ -1,0 +1,1 @@
+"""Bugs planted for the group machine, and the schedules that meet them."""
