@@ -1,5 +1,6 @@
 """Consumer groups: offsets, members of the consumer protocol (KIP-848) and classic members."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 from uuid import UUID
@@ -106,9 +107,15 @@ class DescribedMember(Part, frozen=True, kw_only=True):
     instance_id: str | None = None
     member_epoch: int
     subscribed_topic_names: tuple[str, ...] = ()
+    subscribed_topic_regex: str | None = None
     assignment: AssignedPartitions
     target_assignment: AssignedPartitions
     member_type: int = -1
+
+    def reads(self, topic: str) -> bool:
+        """True if the member is subscribed to a topic by its name, or by its regular expression."""
+        regex = self.subscribed_topic_regex
+        return topic in self.subscribed_topic_names or bool(regex and re.fullmatch(regex, topic))
 
     def __str__(self) -> str:
         target = f", to have {self.target_assignment}" if self.target_assignment != self.assignment else ""

@@ -27,8 +27,7 @@ about, or would have."""
 About: TypeAlias = Callable[[str], SearchStrategy[Any]]
 """A function from a subject to a strategy for steps, or lists of steps, about it."""
 
-SCENES = 6
-"""One in this many episodes is a scene of the offer, if the offer has any."""
+SELDOM = (False, False, False, False, False, True)
 RAREST = 8
 """The number of meetings from which a swarm chooses: a constant, so that changed counts change no draw."""
 
@@ -75,6 +74,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     scenes: Mapping[str, About] = {}
     """Scenes by name: lists of steps about a subject that rarely come together by chance. A scene leaves no active
     fault."""
+    is_scene: tuple[bool, ...] = SELDOM
+    """The values from which it is drawn whether an episode is a scene, if no fault is active and there are any."""
 
     @property
     def pairs(self) -> list[Meeting]:
@@ -205,9 +206,9 @@ class _Episode:
         yield self._draw(self._offer.looks(self._on))
 
     def _maybe_scene(self) -> About | None:
-        """Return this episode's scene, in one of `SCENES` episodes while no fault is active; else None."""
+        """Return this episode's scene, if it is one; else None."""
         names = [*self._offer.scenes] if self._standing == 0 else []
-        if not names or not self._draw(sampled_from([*[False] * (SCENES - 1), True])):
+        if not names or not self._draw(sampled_from(self._offer.is_scene)):
             return None
         return self._offer.scenes[self._draw(sampled_from(names))]
 

@@ -29,8 +29,8 @@ PARTITIONS: dict[TopicName, int] = {"wide": 5, "narrow": 3, "passing": 1}
 ONE_REPLICA = {"min.insync.replicas": "1"}
 """The configuration of these topics, which have one replica and no records."""
 
-Subscription = Literal["wide", "narrow", "both", "all", "pattern-of-two", "pattern-of-all", "nowhere"]
-"""The topics that a member reads, by name or by a regular expression; `nowhere` is a topic that does not exist."""
+Subscription = Literal["wide", "narrow", "both", "both-and-none", "all", "pattern-of-two", "pattern-of-all", "nowhere"]
+"""The topics that a member reads, by name or by a regular expression; `nowhere` and `none` are topics that do not exist."""
 
 Producer = Literal["producer-1", "producer-2"]
 
@@ -72,6 +72,10 @@ class JoinGroup(OfMember, frozen=True, kw_only=True, tag="join-group"):
 
 class LeaveGroup(OfMember, frozen=True, kw_only=True, tag="leave-group"):
     """The last heartbeat of a member, or LeaveGroup of a classic one."""
+
+
+class Disband(OfGroup, frozen=True, kw_only=True, tag="disband"):
+    """All members of the group leave."""
 
 
 class LeaveToReturn(OfMember, frozen=True, kw_only=True, tag="leave-to-return"):
@@ -257,6 +261,7 @@ class DescribeGroups(steps.Step, frozen=True, kw_only=True, tag="describe-groups
 GroupStep: TypeAlias = (
     JoinGroup
     | LeaveGroup
+    | Disband
     | LeaveToReturn
     | TakeInstance
     | FallSilent

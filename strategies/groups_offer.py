@@ -12,6 +12,7 @@ SUBSCRIPTIONS: tuple[do.Subscription, ...] = (
     "wide",
     "both",
     "both",
+    "both-and-none",
     "narrow",
     "all",
     "pattern-of-two",
@@ -325,5 +326,6 @@ OFFER = Offer(
     },
     looks=lambda on: sampled_from([steps.ReadEverything(), do.DescribeGroups()]),
     scenes=SCENES,
+    is_scene=(False, True, True, True),
 )
 """All parts of the group machine's episodes."""

@@ -1,14 +1,20 @@
 """Scenes of the group machine: lists of steps about a group that rarely come together by chance."""
 
-from hypothesis.strategies import DrawFn, composite, sampled_from
+from hypothesis.strategies import DrawFn, composite, integers, sampled_from
 
 from fixtures.faults.base.fault import Fault
-from fixtures.faults.kinds import elections, process
+from fixtures.faults.kinds import elections, process, shapes, zombies
 from strategies import groups as do
 from strategies import steps
 from strategies.episodes import About
 
 LOSSES: tuple[Fault, ...] = (process.Kill(role="leader"), process.Stop(role="leader"), process.Freeze(role="leader"))
+MOVES = 12
+"""One in this many losses of a coordinator is a fault, which takes seconds to heal; the others are clean moves."""
+CUTS: tuple[Fault, ...] = (
+    shapes.Isolate(role="leader", clients_too=False),
+    zombies.CutOffFromControllers(role="leader"),
+)
 A: do.Slot = "member-1"
 B: do.Slot = "member-2"
 C: do.Slot = "member-3"
@@ -20,10 +26,14 @@ SAME_INSTANCE: do.Slot = "eager-static-1"
 
 def _loss(draw: DrawFn, on: do.GroupName) -> steps.Step:
     """Draw the loss of the coordinator: mostly a clean move, else a fault that is healed at the end of the scene."""
-    fault = draw(sampled_from([None, None, None, *LOSSES]))
-    if fault is None:
+    if draw(integers(1, MOVES)) < MOVES:
         return steps.DisturbBriefly(on=on, fault=elections.MoveLeader())
-    return steps.Disturb(on=on, fault=fault)
+    return steps.Disturb(on=on, fault=draw(sampled_from(LOSSES)))
+
+
+def _emptied(draw: DrawFn, on: do.GroupName) -> list[steps.Step]:
+    """Draw the beginning of a scene: mostly without the members that the group had before."""
+    return draw(sampled_from([[do.Disband(on=on)], [do.Disband(on=on)], []]))
 
 
 def _joined(on: do.GroupName, *members: do.Slot) -> list[steps.Step]:
@@ -34,22 +44,27 @@ def _joined(on: do.GroupName, *members: do.Slot) -> list[steps.Step]:
 @composite
 def half_given_up(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of a revocation that is told and not acknowledged when the coordinator is lost; then the member gives up,
-    leaves, keeps the partitions, or gets them back since another one leaves."""
+    leaves, keeps the partitions, or gets them back since another one leaves or it changes its mind."""
     on = do.group_named(subject)
-    after: list[steps.Step] = [
-        do.Beat(on=on, member=A),
-        do.LeaveGroup(on=on, member=A),
-        do.Subscribe(on=on, member=A, reads_from="narrow"),
-        do.BeatKeeping(on=on, member=A),
-        do.LeaveGroup(on=on, member=B),
+    narrow, both = (do.Subscribe(on=on, member=A, reads_from=to) for to in ("narrow", "both"))
+    gives_up, other_leaves = do.Beat(on=on, member=A), do.LeaveGroup(on=on, member=B)
+    after: list[list[steps.Step]] = [
+        [gives_up],
+        [other_leaves, gives_up],
+        [do.LeaveGroup(on=on, member=A)],
+        [narrow],
+        [narrow, both, gives_up],
+        [do.BeatKeeping(on=on, member=A)],
+        [other_leaves],
     ]
     return [
+        *_emptied(draw, on),
         *_joined(on, A),
         do.JoinGroup(on=on, member=B, reads_from="both"),
         do.BeatQuietly(on=on, member=A),
         _loss(draw, on),
         do.Commit(on=on, member=A, of="to-give-up"),
-        draw(sampled_from(after)),
+        *draw(sampled_from(after)),
         do.JoinGroup(on=on, member=C, reads_from="both"),
         do.Round(on=on),
         steps.Heal(),
@@ -65,6 +80,7 @@ def there_and_back(draw: DrawFn, subject: str) -> list[steps.Step]:
     pick = draw(sampled_from([0, 1, 2]))
     released = draw(sampled_from([0, 1]))
     return [
+        *_emptied(draw, on),
         *_joined(on, A),
         do.Commit(on=on, member=A, held_back=True, partitions=3, pick=pick),
         do.Subscribe(on=on, member=A, reads_from="nowhere"),
@@ -94,6 +110,7 @@ def instance_away(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.BeatQuietly(on=on, member=INSTANCE),
     ]
     return [
+        *_emptied(draw, on),
         *_joined(on, INSTANCE, A),
         do.Commit(on=on, member=INSTANCE, held_back=True),
         *draw(sampled_from([pending, [], pending])),
@@ -112,7 +129,7 @@ def instance_away(draw: DrawFn, subject: str) -> list[steps.Step]:
 
 @composite
 def ladder(draw: DrawFn, subject: str) -> list[steps.Step]:
-    """Draw scenes of a group that is upgraded, downgraded and upgraded again, and loaded at one rung."""
+    """Draw scenes of a group that is upgraded and downgraded twice, and loaded at one rung."""
     on = do.group_named(subject)
     rungs: list[list[steps.Step]] = [
         [*_joined(on, CLASSIC), do.Commit(on=on, member=CLASSIC, held_back=True)],
@@ -123,9 +140,15 @@ def ladder(draw: DrawFn, subject: str) -> list[steps.Step]:
             do.Beat(on=on, member=CLASSIC),
         ],
         [do.JoinGroup(on=on, member=B, reads_from="both"), do.Settle(on=on), do.ReleaseCommit(on=on)],
+        [do.LeaveGroup(on=on, member=B), do.Beat(on=on, member=CLASSIC), do.Commit(on=on, member=CLASSIC)],
     ]
-    rungs.insert(draw(sampled_from([1, 2, 3, 4])), [_loss(draw, on)])
-    return [*(step for rung in rungs for step in rung), do.FetchOffsets(on=on, member=B), steps.Heal()]
+    rungs.insert(draw(sampled_from([1, 2, 3, 4, 5])), [_loss(draw, on)])
+    return [
+        *_emptied(draw, on),
+        *(step for rung in rungs for step in rung),
+        do.FetchOffsets(on=on, member=CLASSIC),
+        steps.Heal(),
+    ]
 
 
 @composite
@@ -135,6 +158,7 @@ def replace_by_other_protocol(draw: DrawFn, subject: str) -> list[steps.Step]:
     on = do.group_named(subject)
     beside: list[steps.Step] = draw(sampled_from([[], [], _joined(on, A)]))
     return [
+        *_emptied(draw, on),
         *beside,
         *_joined(on, INSTANCE),
         do.Commit(on=on, member=INSTANCE),
@@ -159,6 +183,7 @@ def open_offsets(draw: DrawFn, subject: str) -> list[steps.Step]:
     alone = draw(sampled_from([False, False, True]))
     moves: list[steps.Step] = [do.LeaveGroup(on=on, member=A)] if alone else [*_joined(on, B), do.Settle(on=on)]
     return [
+        *_emptied(draw, on),
         *_joined(on, A),
         do.CommitInTransaction(on=on, member=A),
         *moves,
@@ -176,6 +201,7 @@ def compacted_meanwhile(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of a log that is compacted while partitions move and members leave; then another broker loads it."""
     on = do.group_named(subject)
     return [
+        *_emptied(draw, on),
         *_joined(on, A, INSTANCE),
         do.CompactLog(),
         do.JoinGroup(on=on, member=B, reads_from="both"),
@@ -198,6 +224,7 @@ def repeated_join(draw: DrawFn, subject: str) -> list[steps.Step]:
     """Draw scenes of a static member that joins, and repeats that because the answer is lost."""
     on = do.group_named(subject)
     return [
+        *_emptied(draw, on),
         *_joined(on, A),
         do.LoseAnswers(on=on, member="static-2", times=draw(sampled_from([1, 2]))),
         _loss(draw, on),
@@ -215,6 +242,7 @@ def topic_created_again(draw: DrawFn, subject: str) -> list[steps.Step]:
         on="narrow", partitions=do.PARTITIONS["narrow"], replication_factor=1, configs=do.ONE_REPLICA
     )
     return [
+        *_emptied(draw, on),
         *_joined(on, INSTANCE, A),
         do.Commit(on=on, member=A, held_back=True),
         do.FallSilent(on=on, member=A),
@@ -229,6 +257,93 @@ def topic_created_again(draw: DrawFn, subject: str) -> list[steps.Step]:
     ]
 
 
+@composite
+def time_outs(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of a member whose session ends while the others heartbeat, or which does not give up its partitions in time."""
+    on = do.group_named(subject)
+    silent: list[steps.Step] = [
+        do.AlterGroup(on=on),
+        *_joined(on, A, draw(sampled_from([INSTANCE, C]))),
+        do.JoinGroup(on=on, member=B, reads_from="both"),
+        _loss(draw, on),
+        do.Round(on=on),
+        do.OutlastSession(on=on, member=B),
+        do.Round(on=on),
+        do.AlterGroup(on=on, reset=True),
+    ]
+    slow: list[steps.Step] = [
+        do.JoinGroup(on=on, member=A, reads_from="both", hasty=True),
+        do.Settle(on=on),
+        do.JoinGroup(on=on, member=B, reads_from="both"),
+        do.BeatQuietly(on=on, member=A),
+        _loss(draw, on),
+        do.OutlastRebalance(on=on, member=A),
+        do.Round(on=on),
+    ]
+    return [*_emptied(draw, on), *draw(sampled_from([silent, slow])), steps.Heal(), do.Settle(on=on)]
+
+
+@composite
+def cut_off(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of a coordinator that is cut off while members change, and is lost then."""
+    on = do.group_named(subject)
+    return [
+        *_emptied(draw, on),
+        *_joined(on, A, B),
+        steps.Disturb(on=on, fault=draw(sampled_from(CUTS)), follow=False),
+        do.Subscribe(on=on, member=A, reads_from="narrow"),
+        do.JoinGroup(on=on, member=C, reads_from="both"),
+        do.Commit(on=on, member=B),
+        steps.Disturb(on=on, fault=process.Kill(role="leader")),
+        do.Round(on=on),
+        do.DescribeGroups(),
+        steps.Heal(),
+        do.Settle(on=on),
+    ]
+
+
+@composite
+def growth(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of a topic that gets partitions while members read it, by name or by a regular expression."""
+    on = do.group_named(subject)
+    by: do.Subscription = draw(sampled_from(["both", "pattern-of-two"]))
+    return [
+        *_emptied(draw, on),
+        *(do.JoinGroup(on=on, member=one, reads_from=by) for one in (A, B)),
+        do.Settle(on=on),
+        do.Commit(on=on, member=A, partitions=3),
+        steps.AddPartitions(on="narrow", total=draw(sampled_from([4, 5, 7]))),
+        _loss(draw, on),
+        do.Settle(on=on),
+        do.Commit(on=on, member=A, partitions=3),
+        steps.Heal(),
+    ]
+
+
+@composite
+def nothing_new(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of groups that are assigned again although their members read the same partitions as before."""
+    on = do.group_named(subject)
+    again: list[steps.Step] = [
+        do.Subscribe(on=on, member=A, reads_from="both-and-none"),
+        do.Subscribe(on=on, member=A, reads_from="both"),
+        do.Subscribe(on=on, member=B, reads_from="both-and-none"),
+        do.Subscribe(on=on, member=B, reads_from="pattern-of-two"),
+        steps.ReassignPartition(on="wide", partition=0, change="swap"),
+        do.Rejoin(on=on, member=A),
+    ]
+    return [
+        *_emptied(draw, on),
+        *_joined(on, A, B, C),
+        do.DescribeGroups(),
+        *(step for _ in range(2) for step in (draw(sampled_from(again)), do.Settle(on=on), do.DescribeGroups())),
+        _loss(draw, on),
+        do.Settle(on=on),
+        do.DescribeGroups(),
+        steps.Heal(),
+    ]
+
+
 SCENES: dict[str, About] = {
     "half-given-up": half_given_up,
     "there-and-back": there_and_back,
@@ -239,4 +354,8 @@ SCENES: dict[str, About] = {
     "compacted-meanwhile": compacted_meanwhile,
     "repeated-join": repeated_join,
     "topic-created-again": topic_created_again,
+    "time-outs": time_outs,
+    "cut-off": cut_off,
+    "growth": growth,
+    "nothing-new": nothing_new,
 }

@@ -354,11 +354,12 @@ CONSUMER_GROUPS = Topology(
         "group.consumer.min.session.timeout.ms": "1000",
         "group.consumer.session.timeout.ms": "45000",
         "group.consumer.migration.policy": "bidirectional",
+        "offsets.commit.timeout.ms": "1500",
     },
 )
 """Three brokers for the group machine. The offsets topic has three partitions, each on all brokers, and needs two in-sync
 replicas. Members heartbeat by steps, so that sessions are as long as by default, unless a group's own configuration shortens
-them."""
+them. A coordinator that cannot write soon says so, since each step would wait for it."""
 
 BATCHED_GROUPS = msgspec.structs.replace(
     CONSUMER_GROUPS,

@@ -7,7 +7,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.groups import answers as answers_to_members
-from conformance.judging.groups import balance, epochs, owners
+from conformance.judging.groups import balance, epochs, moves, owners
 from conformance.judging.groups import log as logs_of_groups
 from conformance.judging.groups import offsets as offsets_of_groups
 from conformance.judging.judge import Judge
@@ -38,7 +38,7 @@ from conformance.judging.log import (
 )
 from conformance.judging.log import fields as fields_of_partitions
 from conformance.judging.producers import answers as answers_to_producers
-from conformance.judging.producers import fencing, identities, outcomes, refusals
+from conformance.judging.producers import decided_offsets, fencing, identities, outcomes, refusals
 from conformance.judging.producers import records as records_of_producers
 from conformance.judging.quorum import (
     broker_views,
@@ -87,6 +87,7 @@ MODULES = (
     records_of_producers,
     fencing,
     outcomes,
+    decided_offsets,
     identities,
     refusals,
     answers_to_producers,
@@ -102,6 +103,7 @@ MODULES = (
     offsets_of_groups,
     logs_of_groups,
     balance,
+    moves,
     high_watermark,
     leaders,
     votes,

@@ -68,6 +68,17 @@ def removed_member() -> Pair:
     return forgets(30), forgets(44)
 
 
+def forgotten_classic_member() -> Pair:
+    """Forget a classic member in an upgraded group, while it heartbeats, or after it has left."""
+
+    def forgets(*, leaves: bool) -> GroupHistory:
+        history = GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1)).joins("b", 2, ())
+        history = history.classic_beats("a", 1)
+        return (history.classic_leaves("a") if leaves else history).classic_beats("a", 1, Error.UNKNOWN_MEMBER_ID)
+
+    return forgets(leaves=False), forgets(leaves=True)
+
+
 def fallen_epoch() -> Pair:
     """Answer a member with a lower epoch at the next coordinator, or with the same one."""
 
@@ -140,7 +151,21 @@ def group_without_balance() -> Pair:
     return waits(32), waits(20)
 
 
+def needless_move() -> Pair:
+    """Give two members each other's partition, or their own, when one of them names a topic that does not exist."""
+
+    def gives(a: int, b: int) -> GroupHistory:
+        history = settled().metadata(2, 1, 1, id=READ.id, count=2)
+        history.shows(("a", 2, (0,)), ("b", 2, (1,)), epoch=2, topics=(READ.name,)).beats(
+            "a", 2, 3, topics=(READ.name, "x")
+        )
+        return history.shows(("a", 3, (a,)), ("b", 3, (b,)), epoch=3, topics=(READ.name,))
+
+    return gives(1, 0), gives(0, 1)
+
+
 PAIRS: dict[str, GroupPair] = {
+    "nothing_moves_for_nothing": needless_move,
     "at_most_one_owner": robbed_owner,
     "partition_is_given_after_it_was_given_up": robbed_owner,
     "members_of_both_kinds_share_nothing": robbed_classic_member,
@@ -148,6 +173,7 @@ PAIRS: dict[str, GroupPair] = {
     "no_commit_is_refused_for_nothing": refused_commit_of_an_owner,
     "each_answer_is_one_that_the_state_allows": commit_from_the_future,
     "honest_members_stay": removed_member,
+    "honest_classic_members_stay": forgotten_classic_member,
     "epochs_never_go_back": fallen_epoch,
     "group_epochs_are_ordered": fallen_epoch,
     "no_offset_of_an_ownership_that_ended": zombie_offset,

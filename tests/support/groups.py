@@ -136,13 +136,15 @@ class GroupHistory(LogHistory):
         epoch: int,
         target: int | None = None,
         topics: tuple[str, ...] = (),
+        pattern: str | None = None,
     ) -> Self:
-        """Describe the members with their epochs, partitions and the topics to which all are subscribed."""
+        """Describe the members with their epochs, partitions and the topics, or the pattern, to which all are subscribed."""
         shown = [
             DescribedMember(
                 member_id=id,
                 member_epoch=at,
                 subscribed_topic_names=topics,
+                subscribed_topic_regex=pattern,
                 assignment=AssignedPartitions(topic_partitions=listed(held)),
                 target_assignment=AssignedPartitions(topic_partitions=listed(held)),
             )

@@ -34,6 +34,18 @@ def refused_write() -> Pair:
     return refuses("a"), refuses("x")
 
 
+def dropped_offset() -> Pair:
+    """Commit an offset of a member in a transaction; then the one before is shown, or a later one."""
+
+    def shows(offset: int) -> ProducerHistory:
+        history = ProducerHistory().given().commit(3, 4, -1).adds_offsets().commits(5, member=("m", 1)).ends(True)
+        return (
+            history.committed(3, offset, -1) if offset < 5 else history.commit(3, offset, -1).committed(3, offset, -1)
+        )
+
+    return shows(4), shows(6)
+
+
 def lonely_leader() -> Pair:
     """Stop 2 and 3; 1 acknowledges a write with acks=all, or with acks=1."""
 
@@ -250,6 +262,7 @@ def member_ahead() -> Pair:
 
 
 PAIRS: dict[str, Callable[[], Pair]] = {
+    "offsets_of_committed_transactions_are_readable": dropped_offset,
     "refused_writes_are_never_read": refused_write,
     "acks_all_needs_min_insync_replicas": lonely_leader,
     "readers_miss_nothing_that_survives": reader_behind_a_truncation,

@@ -82,11 +82,17 @@ class ClassicRequest(Exchange, frozen=True, kw_only=True, gc=False):
 class GroupDescription(Exchange, frozen=True, gc=False):
     """A broker's description of a group of the consumer protocol; `said.error` is its error.
 
-    `wanted` are the known partitions of all topics to which members are subscribed by name.
+    `wanted_by` has, by member id, the known partitions of all topics to which it is subscribed, by name or by a regular
+    expression.
     """
 
     said: DescribedGroup
-    wanted: Places = frozenset()
+    wanted_by: Mapping[str, Places]
+
+    @property
+    def demand(self) -> Places:
+        """The known partitions of all topics that members read."""
+        return frozenset[tuple[str, int]]().union(*self.wanted_by.values())
 
 
 class GroupSettings(Exchange, frozen=True, gc=False):
@@ -134,7 +140,7 @@ def _subscription(request: ConsumerGroupHeartbeat) -> tuple[str, ...] | None:
 
 @decodes(ConsumerGroupDescribe, about=["group"])
 def _described(request: ConsumerGroupDescribe, answer: DescribedGroup, at: Decoding) -> Iterator[Attributed]:
-    yield ("group", request.group, GroupDescription(*at.exchange(), answer, _wanted(answer, at)))
+    yield ("group", request.group, GroupDescription(*at.exchange(), answer, _wanted_by(answer, at)))
 
 
 @decodes(ConsumerGroupDescribeMany, about=["group"])
@@ -142,12 +148,15 @@ def _described_with_others(
     request: ConsumerGroupDescribeMany, answer: DescribedGroups, at: Decoding
 ) -> Iterator[Attributed]:
     for group in answer.groups:
-        yield ("group", group.group_id, GroupDescription(*at.exchange(), group, _wanted(group, at)))
+        yield ("group", group.group_id, GroupDescription(*at.exchange(), group, _wanted_by(group, at)))
 
 
-def _wanted(group: DescribedGroup, at: Decoding) -> Places:
-    names = {name for member in group.members for name in member.subscribed_topic_names}
-    return _named_places({name: range(at.partition_counts.get(name, 0)) for name in names}, at)
+def _wanted_by(group: DescribedGroup, at: Decoding) -> dict[str, Places]:
+    counts = at.partition_counts
+    return {
+        member.member_id: _named_places({name: range(counts[name]) for name in counts if member.reads(name)}, at)
+        for member in group.members
+    }
 
 
 # --- the classic protocol

@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE, Exchange, by_asked
 from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
-from conformance.judging.facts.memberships import Beat
+from conformance.judging.facts.memberships import Beat, ClassicRequest
 from conformance.judging.groups.evidence import MAY_BE_REMOVED, MEMBER_NOT_KNOWN
 from conformance.judging.groups.members import Hold, Member, Standing, members_of
-from conformance.judging.groups.story import GroupStory
+from conformance.judging.groups.story import SAFE_SHARE, GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
 from protocol.codes import Error
 from protocol.groups import JOIN
@@ -26,6 +26,10 @@ GRANTED = frozenset((NONE,))
 DECIDED = FENCED | STALE | GRANTED | {Error.GROUP_ID_NOT_FOUND}
 """The answers that say how a coordinator sees the member. Others are about the coordinator, the topic or the request."""
 MEMBER_FETCHES_FROM = since("OffsetFetchRequest", "MemberId")
+
+
+NOT_SERVED = frozenset((Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE))
+"""The errors of a broker that does not coordinate the group, or not yet."""
 
 
 class Commit(NamedTuple):
@@ -233,7 +237,7 @@ def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
     for beat in story.beats:
         member = members.get(beat.member_id)
         if member is not None and _is_refused_join(member, beat):
-            wrong = f"{_say(member, beat)}, though it joins"
+            wrong = f"{_say(member, beat)}, though it joins with its own ids"
             yield Finding(False, "honest", (beat.asked, beat.event), wrong, "honest-member-removed")
         standing = member.standing_during(beat) if member is not None and beat.error in FENCED | GRANTED else None
         if member is None or standing is None or _is_impostor(member, beat):
@@ -246,8 +250,64 @@ def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
             yield _stays(member, beat, standing, "time-out", "removed-too-early", held=is_over)
 
 
+@story_judge("KIP1251-INV-13", GroupStory, "classic", "beats")
+def honest_classic_members_stay(story: GroupStory) -> Iterator[Claim]:
+    """A classic member that heartbeats in time, after a member of the consumer protocol was granted a heartbeat, is known.
+
+    By then the group's conversion is written, with all its members. In a classic group those that just joined are not.
+    """
+    members = story.derive(members_of)
+    for beat in (one for one in story.classic if one.kind == "beat" and one.error in (NONE, Error.UNKNOWN_MEMBER_ID)):
+        member = members.get(beat.member_id)
+        if member is None or member.instance_id or (last := _last_granted_in_a_row(member, beat)) is None:
+            continue
+        silent, slow = (SAFE_SHARE * seconds for seconds in member.timeouts)
+        is_upgraded = any(
+            one.error == NONE and last.joined < one.asked and one.event < beat.asked for one in story.beats
+        )
+        if is_upgraded and story.seconds(last.granted.asked, beat.event) < min(silent, slow):
+            excuse = None if beat.error == NONE else story.why_forgotten(last.granted, beat)
+            wrong = f"{beat.node} answered a heartbeat of {member} at generation {beat.generation} with {say_error(beat.error)}"
+            by = (last.granted.event, beat.event)
+            yield (
+                Excuse(excuse, "honest")
+                if excuse
+                else Finding(beat.error == NONE, "honest", by, wrong, "honest-member-removed")
+            )
+
+
+class LastGranted(NamedTuple):
+    """The last granted request of a classic member, and the event of the answer that gave it its generation."""
+
+    granted: ClassicRequest
+    joined: int
+
+
+def _last_granted_in_a_row(member: Member, beat: ClassicRequest) -> LastGranted | None:
+    """Return a classic member's last granted heartbeat or SyncGroup at a heartbeat's generation; None if any other request came
+    since its SyncGroup, except heartbeats that a coordinator could not serve."""
+    granted = None
+    for one in reversed([one for one in member.requests if one.asked < beat.asked]):
+        if not isinstance(one, ClassicRequest) or one.event > beat.asked or one.generation != beat.generation:
+            return None
+        if one.error == NONE and one.kind in ("sync", "beat"):
+            granted = granted or one
+            if one.kind == "sync":
+                return LastGranted(granted, one.event)
+        elif one.kind != "beat" or one.error not in NOT_SERVED:
+            return None
+    return None
+
+
 def _is_refused_join(member: Member, beat: Beat) -> bool:
-    """True if a join is refused as if the member had to be known. Releases differ in whether one that is known may join again."""
+    """True if a join is refused as if the member had to be known, or as if another one had its instance id.
+
+    Releases differ in whether a member that is known may join again.
+    """
+    if beat.error == Error.UNRELEASED_INSTANCE_ID:
+        requests: list[Beat | ClassicRequest] = [*member.story.beats, *member.story.classic]
+        named = {one.member_id for one in requests if one.asked < beat.event and one.instance_id == beat.instance_id}
+        return beat.epoch == JOIN and named == {beat.member_id}
     is_first = member.requests[0] is beat
     return beat.epoch == JOIN and beat.error in (FENCED if is_first else {Error.UNKNOWN_MEMBER_ID})
 

@@ -26,7 +26,7 @@ class Stretch(NamedTuple):
     @property
     def places(self) -> Places:
         """The partitions of the members' topics, as far as an answer tells them before one of the descriptions."""
-        return frozenset[tuple[str, int]]().union(*(one.wanted for one in self.described))
+        return frozenset[tuple[str, int]]().union(*(one.demand for one in self.described))
 
 
 @story_judge("KIP1251-BASE-09", GroupStory, "described")

@@ -112,12 +112,12 @@ def fetches_with_commits(story: PartitionStory) -> list[ShownCommit]:
             racing = [c for c in ahead[place : place + 64] if c.group == fetch.group and c.asked < fetch.event]
             racing = [c for c in racing if c.error not in REFUSED]
             before = [c for c in ever[fetch.group] if c.error not in REFUSED]
-            excuse = _excuse(story, acknowledged[-1], fetch)
+            excuse = why_older(story, acknowledged[-1], fetch)
             found.append(ShownCommit(fetch, acknowledged[-1], [*known, *racing], [*before, *racing], excuse))
     return found
 
 
-def _excuse(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
+def why_older(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
     """Return the evidence by which the answer may be older than a commit; None without any.
 
     A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up (KAFKA-14499).

@@ -108,6 +108,10 @@ class ClassicSlot(Slot):
         return self._member is not None
 
     @property
+    def known_id(self) -> str:
+        return self._member.id if self._member is not None else ""
+
+    @property
     def present(self) -> ClassicMember:
         """The member, which has joined. A new member joins if there is none. Raises Absent."""
         if self._member is None or self._member.epoch < 0:
@@ -211,7 +215,7 @@ class ClassicSlot(Slot):
         self._retire()
 
     def expel_former(self) -> None:
-        """Do nothing: only the coordinator knows the ids of classic members that a copy brings back."""
+        """Do nothing: only the coordinator knows the ids of classic members that a copy brings back, and describes them."""
 
     def lose_sync(self) -> None:
         """Send JoinGroup, and a SyncGroup whose answer is not received."""

@@ -75,6 +75,12 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         self._slot(step).leave()
 
     @run.register
+    def _disband(self, step: do.Disband) -> None:
+        for slot in self._members[step.on].values():
+            with suppress(*UNANSWERED, Absent):
+                slot.leave()
+
+    @run.register
     def _leave_to_return(self, step: do.LeaveToReturn) -> None:
         self._slot(step).leave_to_return(keeps_id=step.keeps_id)
 
@@ -198,8 +204,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         self._ground.roles.remember_leaders()
 
     def after_fault(self) -> None:
-        self._ground.roles.refresh()
-        self._ground.roles.describe_eligible()
+        self._ground.refresh()
 
     # --- reading and rest
 

@@ -11,7 +11,7 @@ from conformance.rigs.groups.group import WITHOUT_GROUPS
 from conformance.rigs.topics import create_topics
 from fixtures.views.coordinator import Coordinator
 from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient
+from fixtures.wire import NodeClient, WireError
 from fixtures.wire.retriable import NOT_COORDINATED_YET, error_of
 from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
@@ -25,6 +25,8 @@ A = TypeVar("A", bound=Answer)
 OFFSETS_TOPIC = LOGS[CoordinatorType.GROUP]
 SERVED_WITHIN = 3.0
 """Seconds for which a step asks again while no coordinator is elected or has loaded the group."""
+ASKED_EACH = 4
+"""One in this many requests is sent while coordinators serve nothing; each would wait until the coordinator gives up."""
 
 
 class Ground:
@@ -40,6 +42,7 @@ class Ground:
         self._offset = 0
         self.serves_nothing = False
         """True if the last request was served by no coordinator in time."""
+        self._left_out = 0
         self.read_by: dict[str, list[str]] = {}
         """The topics that each classic member reads, which its group's leader has to know."""
 
@@ -54,6 +57,12 @@ class Ground:
 
     # --- coordinators
 
+    def refresh(self) -> None:
+        """Look again at what a fault or its healing may have changed."""
+        self.serves_nothing = False
+        self.roles.refresh()
+        self.roles.describe_eligible()
+
     def coordinator(self, on: do.GroupName) -> NodeClient:
         """Return the group's coordinator, if need be after an election, which is waited for once after each fault. Raises
         Absent."""
@@ -65,9 +74,14 @@ class Ground:
     def ask(self, ask: Callable[[], A]) -> A:
         """Return the first answer of a coordinator that has loaded the group, or the last one in time.
 
-        While coordinators serve nothing, as without enough in-sync replicas, each is asked once only.
+        While coordinators serve nothing, as without enough in-sync replicas, each is asked once only, and most requests are
+        left out: Absent.
         """
         answers: list[A] = []
+        if self.serves_nothing and self._left_out < ASKED_EACH - 1:
+            self._left_out += 1
+            raise Absent("coordinators serve nothing since the last fault")
+        self._left_out = 0
         self.serves_nothing, was_idle = False, self.serves_nothing
 
         def is_served() -> bool:
@@ -121,14 +135,27 @@ class Ground:
         created = [(self.topics[on], do.PARTITIONS[on]) for on in do.TOPICS if on in self.topics]
         return [(topic, index) for topic, count in created if topic.id is not None for index in range(count)]
 
+    def count_partitions(self) -> dict[str, int]:
+        """Return the numbers of partitions of the topics that groups read, by name; empty if no broker answers."""
+        names = [self.topics[on].name for on in do.TOPICS if on in self.topics]
+        with suppress(WireError, StopIteration):
+            described = self.bench.node(next(iter(self.roles.running_brokers()))).metadata(names)
+            return {topic.name: len(topic.partitions) for topic in described.topics if topic.name}
+        return {}
+
     def topic_names(self, to: do.Subscription) -> list[str]:
         """Return the names to which a subscription by name subscribes, or that a regular expression stands for."""
         two, every = do.TOPICS[:2], do.TOPICS
-        named = {"both": two, "all": every, "nowhere": (), "pattern-of-two": two, "pattern-of-all": every}.get(
-            to, (to,)
-        )
+        named = {
+            "both": two,
+            "both-and-none": two,
+            "all": every,
+            "nowhere": (),
+            "pattern-of-two": two,
+            "pattern-of-all": every,
+        }.get(to, (to,))
         names = [self.topics[on].name for on in named if on in self.topics]
-        return names or [f"nowhere-{self.bench.tape.example.example}"]
+        return [*names, *([] if names and to != "both-and-none" else [f"nowhere-{self.bench.tape.example.example}"])]
 
 
 def new_topics(bench: Bench) -> dict[str, Topic]:

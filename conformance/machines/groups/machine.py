@@ -17,10 +17,14 @@ from strategies import groups_offer, steps
 
 
 class GroupMachine(EpisodeRules[FaultModel]):
-    """Members of three groups, their offsets and transactions, while coordinators fail."""
+    """Members of three groups, their offsets and transactions, while coordinators fail.
+
+    Examples have more episodes than those of other machines, since steps without a fault take a few milliseconds.
+    """
 
     model_type = FaultModel
     offer = groups_offer.OFFER
+    steps_per_rule = 3
 
 
 OPENING: list[do.GroupStep] = [

@@ -79,6 +79,10 @@ class ConsumerSlot(Slot):
         return self._member is not None
 
     @property
+    def known_id(self) -> str:
+        return self._member.id if self._member is not None else ""
+
+    @property
     def instance(self) -> str | None:
         return self._instance
 

@@ -9,13 +9,15 @@ from conformance.machines.groups.ground import OFFSETS_TOPIC, Ground
 from conformance.machines.groups.slots import Slot
 from fixtures.waiting import Overdue
 from protocol.codes import Error
-from protocol.groups import DescribedGroup
+from protocol.groups import LEAVE, DescribedGroup, DescribedMember
 from strategies import groups as do
 
 SETTLED_WITHIN = 33.0
 """Seconds in which all groups must be stable (KIP1251-BASE-09), and some more, so that one that is not is seen later."""
 PAUSE = 0.2
 """Seconds between two rounds."""
+CLASSIC = 0
+"""The type of a described member of the classic protocol."""
 
 
 class Rest:
@@ -39,37 +41,40 @@ class Rest:
                 slot.silent = False
                 with suppress(*UNANSWERED, Absent):
                     slot.expel_former()
+        counts = self._ground.count_partitions()
         with suppress(Overdue):
             self._ground.bench.eventually(
-                lambda: min(self._is_stable(on) for on in do.GROUPS),
+                lambda: min(self._is_stable(on, counts) for on in do.GROUPS),
                 "all groups stable",
                 within=SETTLED_WITHIN,
                 every=PAUSE,
                 due=None,
             )
 
-    def _is_stable(self, on: do.GroupName) -> bool:
-        """Let each member heartbeat once; true if the group's description is stable then."""
+    def _is_stable(self, on: do.GroupName, counts: Mapping[str, int]) -> bool:
+        """Let each member heartbeat once; true if the group's description is stable then, and all partitions have owners."""
         for slot in self._members[on].values():
             if slot.is_taken:
                 with suppress(*UNANSWERED, Absent):
                     slot.beat()
         with suppress(*UNANSWERED, Absent):
             described = self._ground.coordinator(on).consumer_group_describe(self._ground.names[on])
+            known = {slot.known_id for slot in self._members[on].values()}
+            for one in described.members:
+                if one.member_id not in known:
+                    self._expel(on, one)
             # 3.7 writes states in lower case; a group without members may be gone, or be one of the classic protocol.
-            state = described.group_state.lower()
-            return described.error is not Error.NONE or state in ("empty", "dead") or self._is_shared(on, described)
+            is_stable = described.group_state.lower() in ("stable", "empty", "dead")
+            return described.error is not Error.NONE or (is_stable and _lacks_nothing(described, counts))
         return False
 
-    def _is_shared(self, on: do.GroupName, described: DescribedGroup) -> bool:
-        """True if a group is stable, with as many partitions assigned as the topics have that members read by name."""
-        if described.group_state.lower() != "stable":
-            return False
-        topics = sorted({name for member in described.members for name in member.subscribed_topic_names})
-        found = self._ground.coordinator(on).metadata(topics).topics if topics else ()
-        assigned = [each for member in described.members for each in member.assignment.topic_partitions]
-        wanted = {(topic.topic_id, one.partition) for topic in found for one in topic.partitions}
-        return wanted <= {(topic.topic_id, one) for topic in assigned for one in topic.partitions}
+    def _expel(self, on: do.GroupName, member: DescribedMember) -> None:
+        """Let a member leave that no slot knows: its join was not answered, or a copy of a request brought it back."""
+        group, coordinator = self._ground.names[on], self._ground.coordinator(on)
+        if member.member_type == CLASSIC:
+            coordinator.leave_group(group, member.member_id)
+        else:
+            coordinator.consumer_group_heartbeat(group, member.member_id, LEAVE)
 
     def read_log(self) -> None:
         """Read what the groups' coordinators have written since the example began."""
@@ -78,3 +83,10 @@ class Rest:
             with suppress(*UNANSWERED, Absent):
                 node = self._ground.coordinator(on).node
                 self._ground.bench.group_records(node, partition, self._log_ends[partition])
+
+
+def _lacks_nothing(group: DescribedGroup, counts: Mapping[str, int]) -> bool:
+    """True if as many partitions are assigned as the topics have which members read."""
+    wanted = sum(count for topic, count in counts.items() if any(member.reads(topic) for member in group.members))
+    assigned = [topic.partitions for member in group.members for topic in member.assignment.topic_partitions]
+    return sum(map(len, assigned)) >= wanted

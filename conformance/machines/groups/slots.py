@@ -37,6 +37,11 @@ class Slot(ABC):
 
     @property
     @abstractmethod
+    def known_id(self) -> str:
+        """The id of the member as far as it is known, without a request; empty without a member."""
+
+    @property
+    @abstractmethod
     def id(self) -> str:
         """The id of the member, which has joined. Raises Absent."""
 

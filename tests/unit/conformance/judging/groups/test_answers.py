@@ -9,6 +9,7 @@ import pytest
 from conformance.judging.excuses import STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.groups.answers import (
     each_answer_is_one_that_the_state_allows,
+    honest_classic_members_stay,
     honest_members_stay,
     no_commit_is_refused_for_nothing,
 )
@@ -262,7 +263,23 @@ def test_fetch_that_is_not_stable_after_a_fault() -> None:
         ),
         pytest.param(lambda: kept().joins("a", error=FENCED), None, id="is fenced as it joins again"),
         pytest.param(
-            lambda: kept().joins("c", error=Error.UNRELEASED_INSTANCE_ID), None, id="joins in another's place"
+            lambda: kept().joins("d", instance="i").joins("c", instance="i", error=Error.UNRELEASED_INSTANCE_ID),
+            None,
+            id="joins in another's place",
+        ),
+        pytest.param(
+            lambda: (
+                kept().joins("d", instance="i", lost=True).joins("c", instance="i", error=Error.UNRELEASED_INSTANCE_ID)
+            ),
+            None,
+            id="joins in the place of one that may have joined",
+        ),
+        pytest.param(
+            lambda: (
+                kept().joins("c", instance="i", lost=True).joins("c", instance="i", error=Error.UNRELEASED_INSTANCE_ID)
+            ),
+            ("honest", "honest-member-removed"),
+            id="joins again, since the answer was lost",
         ),
         pytest.param(
             lambda: kept().beats("a", 9, error=UNKNOWN),
@@ -299,3 +316,59 @@ def test_member_that_keeps_a_partition_beyond_its_rebalance_timeout() -> None:
     )
     acknowledged.beats("a", 1, given=(0,)).beats("a", 1, 2, owned=(0,)).later(2).beats("a", 2, error=UNKNOWN)
     assert last(honest_members_stay, acknowledged) == ("time-out", "removed-too-early")
+
+
+def upgraded() -> GroupHistory:
+    """Let a classic member join, and then b by the consumer protocol, which upgrades the group."""
+    history = GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1))
+    return history.joins("b", 2, ()).classic_beats("a", 1)
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: upgraded().classic_beats("a", 1), "held", id="stays"),
+        pytest.param(lambda: upgraded().classic_beats("a", 1, UNKNOWN), "honest-member-removed", id="is forgotten"),
+        pytest.param(
+            lambda: upgraded().kill(1).moved(2).classic_beats("a", 1, UNKNOWN),
+            "honest-member-removed",
+            id="is forgotten by the next coordinator",
+        ),
+        pytest.param(
+            lambda: upgraded().moved(2).classic_beats("a", 1, Error.NOT_COORDINATOR).classic_beats("a", 1, UNKNOWN),
+            "honest-member-removed",
+            id="is forgotten once the group is loaded",
+        ),
+        pytest.param(lambda: upgraded().classic_leaves("a").classic_beats("a", 1, UNKNOWN), None, id="has left"),
+        pytest.param(lambda: upgraded().later(60).classic_beats("a", 1, UNKNOWN), None, id="was silent"),
+        pytest.param(
+            lambda: upgraded().classic_joins("a", 2).classic_beats("a", 2, UNKNOWN),
+            None,
+            id="has not been assigned yet",
+        ),
+        pytest.param(
+            lambda: upgraded().classic_beats("a", 1, Error.REBALANCE_IN_PROGRESS).classic_beats("a", 1, UNKNOWN),
+            None,
+            id="has to rejoin",
+        ),
+        pytest.param(
+            lambda: GroupHistory().classic_joins("a", 1).syncs("a", 1, (0,)).classic_beats("a", 1, UNKNOWN),
+            None,
+            id="in a classic group",
+        ),
+        pytest.param(
+            lambda: (
+                GroupHistory()
+                .joins("b", 1)
+                .leaves("b")
+                .classic_joins("a", 2)
+                .syncs("a", 2, ())
+                .classic_beats("a", 2, UNKNOWN)
+            ),
+            None,
+            id="in a group that was of the consumer protocol before",
+        ),
+    ],
+)
+def test_classic_member_that_heartbeats(tells: Tells, expected: str | None) -> None:
+    assert last(honest_classic_members_stay, tells()) == (expected and ("honest", expected))

@@ -80,10 +80,12 @@ def test_group_after_a_change(history: object, expected: list[str]) -> None:
     assert results(history()) == expected
 
 
-def unassigned(history: GroupHistory, *, partition: int = 0) -> GroupHistory:
-    """Describe a stable group in which one partition at most has an owner; Metadata shows partition 0 of the topic."""
+def unassigned(history: GroupHistory, *, partition: int = 0, pattern: str | None = None) -> GroupHistory:
+    """Describe a stable group in which one partition at most has an owner; Metadata shows partition 0 of the topic. Members read
+    it by its name, or by a pattern."""
     history = history.metadata(2, 1, 1, id=READ.id).joins("a", 2, ()).joins("b", 2, ()).beats("b", 2, given=(1,))
-    return keeps_up(32, history).shows(("a", 2, (partition,)), ("b", 2, ()), epoch=2, topics=(READ.name,))
+    topics = (READ.name,) if pattern is None else ()
+    return keeps_up(32, history).shows(("a", 2, (partition,)), ("b", 2, ()), epoch=2, topics=topics, pattern=pattern)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,16 @@ def unassigned(history: GroupHistory, *, partition: int = 0) -> GroupHistory:
     [
         pytest.param(lambda: unassigned(GroupHistory(), partition=1), ["unassigned-partition"], id="none has it"),
         pytest.param(lambda: unassigned(GroupHistory()), ["held"], id="one has it"),
+        pytest.param(
+            lambda: unassigned(GroupHistory(), partition=1, pattern="(topic|other)"),
+            ["unassigned-partition"],
+            id="none that reads it by a pattern has it",
+        ),
+        pytest.param(
+            lambda: unassigned(GroupHistory(), partition=1, pattern="top"),
+            ["held"],
+            id="a pattern that stands for a part of its name only",
+        ),
         pytest.param(
             lambda: unassigned(cut(2).created_as(READ.id), partition=1),
             ["unassigned-partition"],
