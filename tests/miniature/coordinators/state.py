@@ -36,8 +36,8 @@ class Record(NamedTuple):
         return value, json.dumps([self.kind, self.key]).encode()
 
     @staticmethod
-    def decoded(value: bytes | None, key: bytes | None) -> Record:
-        kind, fields = json.loads(key or b"[]")
+    def decoded(value: bytes | None, key: bytes) -> Record:
+        kind, fields = json.loads(key)
         return Record(kind, fields, None if value is None else json.loads(value))
 
 
@@ -143,7 +143,7 @@ class State:
         for record in batch.records:
             if record.control_type is not None:
                 self._end(batch.producer_id, committed=record.control_type is ControlType.COMMIT)
-            else:
+            elif record.key is not None:
                 found = Record.decoded(record.value, record.key)
                 self.apply(found, record.offset, batch.producer_id if batch.transactional else -1)
         self.next = batch.last_offset + 1
@@ -193,8 +193,6 @@ class State:
         member.pattern, member.assignor = value["subscribed_topic_regex"] or "", value["server_assignor"] or ""
         member.rebalance_ms, member.is_classic = value["rebalance_timeout_ms"], classic is not None
         member.session_ms = classic["session_timeout_ms"] if classic is not None else -1
-        if self.loading and "classic-forgotten-at-load" in self.bugs:
-            member.is_classic = False
 
     def _take_assignment(self, member: Member, value: Plain | None) -> None:
         value = value or {"member_epoch": 0, "previous_member_epoch": -1, "state": "STABLE"}
@@ -243,7 +241,7 @@ class State:
         for (group, place), found in self.open.pop(producer, {}).items():
             known = self.offsets.setdefault(group, {})
             is_last = place not in known or known[place].at < found.at or "late-marker-wins" in self.bugs
-            if (committed or "aborted-offset-kept" in self.bugs) and is_last:
+            if (committed or "aborted-group-offset-kept" in self.bugs) and is_last:
                 known[place] = found
 
     def pending(self, group: str) -> set[OffsetPlace]:
@@ -292,6 +290,8 @@ def read_records(batch: Batch) -> list[GroupRecord]:
         if record.control_type is not None:
             kind = "commit" if record.control_type is ControlType.COMMIT else "abort"
             found.append(GroupRecord(kind=kind, **fields))
+        elif record.key is None:
+            found.append(GroupRecord(kind="unknown", **fields))
         else:
             one = Record.decoded(record.value, record.key)
             version = -1 if one.value is None else 0

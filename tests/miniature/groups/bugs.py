@@ -51,6 +51,7 @@ BUGS: dict[str, Bug] = by_name(
             "the last partition of all topics is assigned to no member",
             "unassigned-partition",
         ),
+        ("classic-not-told", "no classic member is told that it has to rejoin", "stuck-group"),
         ("growth-unseen", "more partitions of a topic change no group epoch", "unassigned-partition"),
         also=("KIP1251-BASE-03",),
     ),
@@ -79,6 +80,7 @@ BUGS: dict[str, Bug] = by_name(
             "a commit that is refused for its epoch is in the log all the same",
             "refused-commit",
         ),
+        ("answered-before-replicated", "commits are answered before any follower has them", "lost-commit"),
         ("third-commit-lost", "every third offset is acknowledged, and not kept", "lost-commit"),
         ("late-marker-wins", "an offset in a transaction replaces one that was committed after it", "lost-commit"),
         also=("KIP101-INV-19", "KIP320-OC-03", "KIP360-INV-06", "GEN-01"),
@@ -108,7 +110,12 @@ BUGS: dict[str, Bug] = by_name(
         ("open-offsets-lost-at-load", "the next coordinator does not know offsets of open transactions", "lost-offset"),
     ),
     of_row(
+        "KIP360-INV-06",
+        ("aborted-group-offset-kept", "an offset of a transaction that was aborted is kept", "aborted-offset"),
+    ),
+    of_row(
         "GEN-13",
+        ("tombstone-ignored", "the next coordinator has members that have left", "other-than-logged"),
         ("described-one-ahead", "a group of several members is described one epoch ahead", "other-than-logged"),
         also=("KIP1251-BASE-09", "GEN-06", "KIP1251-BASE-08", "KIP360-INV-12"),
     ),

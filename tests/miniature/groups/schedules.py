@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fixtures.faults.kinds import elections, process, unclean
+from fixtures.faults.kinds import elections, process, shapes
 from strategies import groups as do
 from strategies.steps import AddPartitions, Disturb, DisturbBriefly, Heal
 
@@ -20,6 +20,7 @@ ALL_BUT_NONE = do.Subscribe(reads_from="nowhere")
 OFFSETS_OPEN: list[do.GroupStep] = [A, do.CommitInTransaction()]
 SHORT = do.AlterGroup(setting="session")
 DESCRIBE = do.DescribeGroups()
+ISOLATED = Disturb(on="group-1", fault=shapes.Isolate(role="leader", clients_too=False), follow=False)
 
 SHARED: list[do.GroupStep] = [A, SETTLE, B, QUIET]
 """Two members, of which the first was told to give up partitions and has not."""
@@ -78,6 +79,10 @@ SCHEDULES: dict[str, list[do.GroupStep]] = {
     ],
     "joins-once": [A, do.Rejoin()],
     "session-ends-early": [SHORT, A, B, do.OutlastSession()],
+    "aborted-group-offset-kept": [A, do.CommitInTransaction(), do.EndOpenTransaction(commit=False), FETCH],
+    "tombstone-ignored": [A, B, SETTLE, do.LeaveGroup(member="member-2"), SETTLE, MOVE, DESCRIBE],
+    "classic-not-told": [CLASSIC, A, SETTLE],
+    "answered-before-replicated": [A, SETTLE, ISOLATED, COMMIT, COMMIT, FETCH, Heal(), FETCH],
     "described-one-ahead": [A, B, SETTLE, DESCRIBE],
 }
 
@@ -101,18 +106,6 @@ LEGAL: dict[str, list[do.GroupStep]] = {
         do.LeaveGroup(member="member-2"),
         BEAT,
         do.ReleaseCommit(),
-        SETTLE,
-        COMMIT,
-        FETCH,
-    ],
-    "the group's log is elected uncleanly": [
-        A,
-        B,
-        SETTLE,
-        COMMIT,
-        Disturb(on="group-1", fault=unclean.UncleanElection(own_topic=False)),
-        do.Round(),
-        Heal(),
         SETTLE,
         COMMIT,
         FETCH,

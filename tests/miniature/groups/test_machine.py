@@ -1,12 +1,22 @@
-"""The group machine on the miniature, beyond tests/contract: bugs that drawn schedules find."""
+"""The group machine on the miniature, beyond tests/contract: bugs in drawn schedules, and an unclean election of the log."""
 
 from __future__ import annotations
 
 import pytest
 
+from conformance.core.bench import Bench
+from conformance.judging.excuses import OFFSETS_LOST
 from conformance.machines.groups.machine import GROUP_MACHINE
+from conformance.running.machine.example import Ending, ExampleRun
+from conformance.running.standing import Standing
+from fixtures.faults.kinds import unclean
+from fixtures.tape import LiveTape
+from strategies import groups as do
+from strategies.steps import Disturb, Heal
+from tests.miniature.coordinators.service import CONFIGS, TOPIC
+from tests.miniature.core.configs import TOPIC as TOPIC_CONFIG
 from tests.miniature.groups.bugs import BUGS
-from tests.miniature.machine import hunt, play, shortened
+from tests.miniature.machine import ExampleOnMiniature, finished, hunt, play, shortened
 
 pytestmark = pytest.mark.drawn
 
@@ -22,3 +32,27 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
     assert found.row in {one.requirement for one in shortest.violations}
     assert len(shortest.steps) <= 8
     assert play(GROUP_MACHINE, shortest.steps).violations == []
+
+
+class Lenient(ExampleOnMiniature):
+    """The lab with one in-sync replica as enough for the offsets topic, so that an unclean election loses what was answered."""
+
+    def bench(self, tape: LiveTape, standing: Standing) -> Bench:
+        bench = super().bench(tape, standing)
+        self._cluster.controller.set_configs((TOPIC_CONFIG, TOPIC), {**CONFIGS, "min.insync.replicas": "1"})
+        return bench
+
+
+A, B = (do.JoinGroup(member=member, reads_from="both") for member in do.DYNAMIC[:2])
+COMMIT, FETCH, ROUND = do.Commit(), do.FetchOffsets(anonymous=True), do.Round()
+UNCLEAN = Disturb(on="group-1", fault=unclean.UncleanElection(own_topic=False))
+
+
+def test_an_unclean_election_of_the_log_violates_nothing_and_ends_what_records_tell() -> None:
+    lab = Lenient(members=True)
+    example = ExampleRun(GROUP_MACHINE, lab, lab.standing, Ending(stops=lambda one: False))
+    for step in (A, B, do.Settle(), COMMIT, UNCLEAN, ROUND, FETCH, Heal(), do.Settle(), COMMIT, FETCH):
+        example.step(step)
+    played = finished(example)
+    assert (played.trouble, [(one.requirement, one.detail) for one in played.violations]) == ("", [])
+    assert ("GEN-13", OFFSETS_LOST.name) in {(one.requirement, one.excuse) for one in played.excuses}
