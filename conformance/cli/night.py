@@ -19,6 +19,7 @@ from conformance.campaign.night.attempts import (
 )
 from conformance.campaign.night.canaries import CanaryOutcome, plan_canaries
 from conformance.campaign.night.outcome import LegOutcome, night_code, night_summary
+from conformance.campaign.night.packing import pack_archive, unpack_archive
 from conformance.campaign.night.plan import plan_night, read_night, write_night
 from conformance.campaign.plan import write_whole
 from conformance.cli.engine import print_progress
@@ -54,6 +55,9 @@ _archive = click.option(
 )
 _out = click.option(
     "--out", type=PATH, default=Path("night/merged"), metavar="DIR", show_default=True, help="the merged night"
+)
+_added = click.option(
+    "--added", type=PATH, default=Path("night/added"), metavar="DIR", show_default=True, help="what was added to it"
 )
 _published = click.option(
     "--published",
@@ -187,7 +191,7 @@ def merge(
         summary = night_summary(made, outcomes, canaries, is_published=is_published) + tables_of(lab)
         if is_published:
             newest = published_night(made, counting, outcomes, known)
-            publish(newest, known, out, bound * 1024**2)
+            publish(newest, known, out, bound * 1024**2, outcomes, found)
             write_whole(published, msgspec.json.encode(newest))
         write_summary(summary, out)
     except OSError as error:
@@ -214,6 +218,27 @@ def tell(file: Path, archive: Path, out: Path, issues: Path | None, page: str, t
     write_whole(to, msgspec.json.format(msgspec.json.encode(requests), indent=1))
     for request in requests:
         click.echo(f"{request.action} {request.title}")
+
+
+@night.command(context_settings=HELP)
+@_archive
+@_added
+def pack(archive: Path, added: Path) -> None:
+    """Write what was added to the archive since it was saved whole, or say, each 7th night, that it is to be saved whole.
+
+    For a job that keeps nights in a cache, which it can only save anew.
+    """
+    is_whole = pack_archive(Archive(archive), added)
+    print_progress(f"to be saved: {archive if is_whole else added}")
+    _tell_job({"whole": json.dumps(is_whole)})
+
+
+@night.command(context_settings=HELP)
+@_archive
+@_added
+def unpack(archive: Path, added: Path) -> None:
+    """Bring an archive that was saved whole to what was added to it since."""
+    unpack_archive(Archive(archive), added)
 
 
 @night.command(context_settings=HELP)

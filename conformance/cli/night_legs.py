@@ -17,6 +17,7 @@ from conformance.campaign.night.attempts import (
 )
 from conformance.campaign.night.canaries import CanaryOutcome, PlantedBug, Verdicts, canary_outcome
 from conformance.campaign.night.confirming import confirmations_of, schedules_to_replay, write_confirmations
+from conformance.campaign.night.handing_on import take_over
 from conformance.campaign.night.maturity import provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import Canary, NightPlan
@@ -46,7 +47,10 @@ def run_leg(
 ) -> LegOutcome:
     """Run an attempt of a leg below `folder`, replay what is new in it, and return what it broke."""
     own = _folder_of(one, folder)
-    select = partial(_select_version, one.leg, means)
+
+    def select() -> list[str]:
+        return [*_select_version(one.leg, means), *take_over(archive, one.leg, own)]
+
     run_attempt(own, one, select, [*made.options, *deviations_options(deviations)], means)
 
     def outcome() -> LegOutcome:

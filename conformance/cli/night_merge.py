@@ -10,6 +10,7 @@ import msgspec
 from conformance.campaign.night.archive import Archive, PublishedColumn, PublishedNight
 from conformance.campaign.night.attempts import FoundAttempt
 from conformance.campaign.night.canaries import CanaryOutcome
+from conformance.campaign.night.handing_on import hand_on
 from conformance.campaign.night.maturity import ages_after, provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import Canary, NightPlan
@@ -132,7 +133,14 @@ def published_night(
     )
 
 
-def publish(night: PublishedNight, known: Archive, out: Path, bound: int) -> None:
+def publish(
+    night: PublishedNight,
+    known: Archive,
+    out: Path,
+    bound: int,
+    outcomes: Sequence[LegOutcome],
+    found: Sequence[FoundAttempt],
+) -> None:
     """Lay out the site, then add the night to the archive: a disk that is full leaves the archive as it was."""
     site = out / "site"
     nights = [night, *(each for each in known.nights(night.night))]
@@ -145,6 +153,9 @@ def publish(night: PublishedNight, known: Archive, out: Path, bound: int) -> Non
     write_nights(site, [_night_line(each) for each in nights])
     print_progress(f"{site}: {size_of(site) / 1024**2:.1f} MiB")
     draft = known.draft_site(site)
+    for one in outcomes:
+        own = [each for each in found if each.attempt.leg == one.leg]
+        hand_on(known, one.leg, night.night, own, [*one.news.new, *one.not_seen_again, *one.provisional])
     known.publish(night, (out / "matrix" / "matrix.json").read_bytes())
     known.keep_site(draft)
 

@@ -15,7 +15,11 @@ import signal
 import sys
 from pathlib import Path
 
+import msgspec
+
 from conformance.catalogue import shipped_rows
+from conformance.running.evidence.folder import Schedule
+from history.shards import Column
 from tests.support.sample_shards import ShardBuilder, all_checks
 
 ROW, OTHER = "KIP320-FETCH-02", "KIP320-FETCH-03"
@@ -69,7 +73,14 @@ def _shard(asked: argparse.Namespace, run: str, label: str, words: list[str]) ->
         shard.observe(
             OTHER, shipped_rows()[OTHER].cases[0].id, "violated", evidence=f"evidence/{OTHER}/{run}-1"
         ).end_check(OTHER)
-        (asked.conformance_out / "evidence" / OTHER / f"{run}-1").mkdir(parents=True)
+        evidence = asked.conformance_out / "evidence" / OTHER / f"{run}-1"
+        evidence.mkdir(parents=True)
+        column = Column(label=label, version=version, image=label, image_id="")
+        schedule = Schedule(check="machines.log.LogMachine", column=column, requirement=OTHER, steps=[{"run": run}])
+        (evidence / "schedule.json").write_bytes(msgspec.json.encode(schedule))
+        examples = asked.conformance_out / "examples" / label
+        examples.mkdir(parents=True, exist_ok=True)
+        (examples / run).touch()
     if "error" in words:
         shard.end_check(ROW, outcome="error", detail="no cluster")
     if "cut" not in words:

@@ -22,6 +22,11 @@ import msgspec
 Kit = Callable[[Path, Sequence[str], Mapping[str, str]], int]
 """A function that runs `./kit` with words, in a folder, with an environment, and returns its exit code."""
 
+Outputs = dict[str, str]
+"""The outputs of a step."""
+HOME = "home"
+"""The home folder of a job, within its own."""
+
 _KIT = '#!/bin/bash\nprintf "%s\\0" "$@" > "$KIT_WORDS"\ncat "$KIT_ANSWER"\nexit "$KIT_CODE"\n'
 _STATUS = re.compile(r"\b(always|cancelled|success|failure)\(\)")
 _EXPRESSIONS = jinja2.Environment()
@@ -135,7 +140,6 @@ class _JobRun:
     _steps: dict[str, dict[str, Any]] = field(default_factory=dict)
     _matrix: dict[str, str] = field(default_factory=dict)
     _failed: bool = False
-    _at_the_end: list[Callable[[], None]] = field(default_factory=list)
 
     def run(self) -> None:
         self._failed = any(result != "success" for one in self._needed for result in self._run.results(one))
@@ -149,7 +153,7 @@ class _JobRun:
             self._run.jobs[name] = self._kept.get(name) or self._run_steps(matrix)
 
     def _run_steps(self, matrix: dict[str, str]) -> Job:
-        self._matrix, self._failed, self._steps, self._at_the_end = matrix, False, {}, []
+        self._matrix, self._failed, self._steps = matrix, False, {}
         place = "-".join(
             [self._run.workflow, str(self._run.number), str(self._run.attempt), self._name, *matrix.values()]
         )
@@ -157,25 +161,23 @@ class _JobRun:
         self._folder.mkdir(parents=True)
         shutil.copy(self._forge.folder / "bin" / "kit", self._folder / "kit")
         for step in self._job["steps"]:
+            self._steps[step.get("id", "")] = {"outputs": {}, "outcome": "skipped"}
             if self._holds(step.get("if", "")):
                 self._step(step)
-        if not self._failed:
-            for act in self._at_the_end:
-                act()
         outputs = {name: self._text(text) for name, text in self._job.get("outputs", {}).items()}
         return Job("failure" if self._failed else "success", outputs)
 
     def _step(self, step: dict[str, Any]) -> None:
         outputs: dict[str, str] = {}
-        self._steps[step.get("id", "")] = {"outputs": outputs}
+        state = self._steps[step.get("id", "")] = {"outputs": outputs, "outcome": "success"}
         try:
             if "run" in step:
                 self._script(step, outputs)
             else:
                 given = {name: self._text(str(value)) for name, value in step.get("with", {}).items()}
-                _ACTIONS[step["uses"].split("@")[0]](self, given)
+                outputs.update(_ACTIONS[step["uses"].split("@")[0]](self, given) or {})
         except StepFailed:
-            self._failed = True
+            self._failed, state["outcome"] = True, "failure"
 
     # --- scripts
 
@@ -229,6 +231,7 @@ class _JobRun:
     def _value(self, expression: str) -> Any:
         python = expression.replace("&&", " and ").replace("||", " or ")
         python = re.sub(r"!(?!=)", " not ", python)
+        python = re.sub(r"\.(\w+(?:-\w+)+)", r"['\1']", python)
         needs = {name: {"outputs": job.outputs, "result": job.result} for name, job in self._run.jobs.items()}
         return _EXPRESSIONS.compile_expression(python)(
             github={
@@ -279,22 +282,23 @@ class _JobRun:
         for artifact in folder.glob(given.get("pattern", "")) if "pattern" in given else ():
             copy(artifact, into / artifact.name)
 
-    def _restore(self, given: Mapping[str, str]) -> None:
+    def _restore(self, given: Mapping[str, str]) -> Outputs:
         found = self._forge.cached(given["key"], given.get("restore-keys", "").split())
         if found is None and given.get("fail-on-cache-miss") == "True":
             raise StepFailed(f"no cache {given['key']}")
-        if found is not None and given.get("lookup-only") != "True":
-            copy(found, self._folder / given["path"])
+        if found is None:
+            return {}
+        if given.get("lookup-only") != "True":
+            copy(found, self._place(given))
+        return {"cache-matched-key": found.name, "cache-hit": "true" if found.name == given["key"] else "false"}
 
     def _save(self, given: Mapping[str, str]) -> None:
-        if (self._folder / given["path"]).exists():
-            self._forge.save(given["key"], self._folder / given["path"])
+        if self._place(given).exists():
+            self._forge.save(given["key"], self._place(given))
 
-    def _cache(self, given: Mapping[str, str]) -> None:
-        """A cache that is restored now, and saved only if the job succeeds; those of downloads are outside the workspace."""
-        if not given["path"].startswith("~"):
-            self._restore(given)
-            self._at_the_end.append(lambda: self._save(given))
+    def _place(self, given: Mapping[str, str]) -> Path:
+        """The path of a cache; the home folder is one within the job's."""
+        return self._folder / given["path"].replace("~", HOME)
 
     def _deploy(self, given: Mapping[str, str]) -> None:
         pages = self._forge.folder / "pages"
@@ -306,13 +310,12 @@ def _word(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_ACTIONS: dict[str, Callable[[_JobRun, Mapping[str, str]], None]] = {
+_ACTIONS: dict[str, Callable[[_JobRun, Mapping[str, str]], Outputs | None]] = {
     "actions/checkout": _JobRun._no_action,
     "actions/setup-python": _JobRun._no_action,
     "actions/setup-java": _JobRun._no_action,
     "actions/upload-artifact": _JobRun._upload,
     "actions/download-artifact": _JobRun._download,
-    "actions/cache": _JobRun._cache,
     "actions/cache/restore": _JobRun._restore,
     "actions/cache/save": _JobRun._save,
     "actions/upload-pages-artifact": _JobRun._upload,

@@ -99,7 +99,7 @@ def night_steps() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_the_jobs_of_a_night_only_call_its_commands() -> None:
     """No rule is in a shell: one command a step, whose options exist and whose words come from the environment."""
-    assert sorted(name for name, _ in night_steps()) == sorted(night.commands)
+    assert {name for name, _ in night_steps()} == set(night.commands)
     for name, step in night_steps():
         assert not set(step["run"]) & set("|&;<>()`\n")
         known = {flag for parameter in night.commands[name].params for flag in parameter.opts}
@@ -121,10 +121,36 @@ def test_one_job_writes_issues_one_writes_pages_and_neither_checks_anything_out(
 
 def test_what_the_night_publishes_is_decided_by_the_merge() -> None:
     merging = jobs_of(read(NIGHTLY))
-    kept = {"Keep the nights for the next one", "Nights", "Site for Pages"}
+    kept = {
+        "Keep the nights whole",
+        "Keep what was added to them",
+        "Nights",
+        "What was added to the nights",
+        "Site for Pages",
+    }
     steps = {step["name"]: step for step in merging["merge"]["steps"] if step.get("name") in kept}
     assert set(steps) == kept
     assert all("steps.merge.outputs.published == 'true'" in step["if"] for step in steps.values())
+
+
+def test_the_time_of_a_night_is_kept_only_with_the_night() -> None:
+    steps = jobs_of(read(NIGHTLY))["merge"]["steps"]
+    (step,) = (step for step in steps if step.get("name") == "Keep the time of the night for the alarm")
+    checked = [one["id"] for one in steps if one.get("with", {}).get("fail-on-cache-miss")]
+    assert re.findall(r"steps\.(\w+)\.outcome == 'success'", step["if"]) == checked == ["whole", "addition"]
+
+
+def test_downloads_are_saved_whatever_becomes_of_the_job() -> None:
+    for job in ("leg", "faults"):
+        steps = jobs_of(read(NIGHTLY))[job]["steps"]
+        restored, saved = (step for step in steps if step.get("with", {}).get("path", "").startswith("~"))
+        assert restored["with"] == saved["with"]
+        assert "always()" in saved["if"]
+    assert "actions/cache@" not in NIGHTLY.read_text(), "it saves after a green job only"
+
+
+def test_what_the_night_publishes_is_what_its_pages_show() -> None:
+    merging = jobs_of(read(NIGHTLY))
     assert "needs.merge.outputs.published == 'true'" in merging["pages"]["if"]
 
 

@@ -35,9 +35,19 @@ def patch() -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> dict[str, Played]:
-    nights = Nights(tmp_path_factory.mktemp("nights") / "forge", patch)
+def nights(tmp_path_factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> Nights:
+    return Nights(tmp_path_factory.mktemp("nights") / "forge", patch)
+
+
+@pytest.fixture(scope="module")
+def played(nights: Nights) -> dict[str, Played]:
     return {one.title: one for one in one_after_the_other(nights)}
+
+
+@pytest.fixture(scope="module")
+def forge(nights: Nights, played: dict[str, Played]) -> Forge:
+    """The forge on which the nights were played."""
+    return nights.forge
 
 
 def test_the_page_has_the_table_of_what_was_played(played: dict[str, Played]) -> None:
@@ -107,10 +117,45 @@ def test_a_night_that_is_missing_raises_the_alarm(played: dict[str, Played]) -> 
     assert played["no night for 37 hours"].told == ["alarm"]
 
 
-def test_an_archive_that_is_lost_publishes_nothing(played: dict[str, Played]) -> None:
-    before, night = played["13: no leg left anything"], played["14: the archive is lost"]
-    assert (night.colour("leg"), night.colour("merge"), night.colour("pages")) == ("green", "red", "–")
-    assert (night.published, night.kept) == (before.published, [])
+def test_an_archive_that_is_lost_in_whole_or_in_part_publishes_nothing(played: dict[str, Played]) -> None:
+    for title, earlier, kept in (
+        ("14: the archive is lost", "13: no leg left anything", []),
+        ("16: what was added is lost", "15: all well again", played["9: seen in a second night"].kept),
+    ):
+        before, night = played[earlier], played[title]
+        assert (night.colour("leg"), night.colour("merge"), night.colour("pages")) == ("green", "red", "–")
+        assert (night.published, night.kept) == (before.published, kept)
+
+
+def caches(forge: Forge, name: str) -> list[Path]:
+    return [forge.folder / "caches" / key for key in forge.caches if key.startswith(name)]
+
+
+def test_nights_are_saved_whole_now_and_then_and_between_by_what_was_added(forge: Forge) -> None:
+    assert [path.name for path in caches(forge, "nights-")] == ["nights-id1-1", "nights-id9-1"]
+    for path in caches(forge, "added-"):
+        whole = int(path.name.split("-")[2].removeprefix("id"))
+        files = {file.relative_to(path / "files") for file in path.glob("files/nights/*/matrix.json")}
+        assert min(int(file.parts[1]) for file in files) > whole, "nothing that the whole copy has"
+    (last,) = (path for path in caches(forge, "added-") if path.name == "added-nights-id1-1-id8-1")
+    assert len([*last.glob("files/nights/*/night.json")]) == 6
+
+
+def test_downloads_are_kept_of_legs_that_are_red_and_saved_once(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+    nights = Nights(tmp_path / "forge", patch)
+    nights.play("1: one leg dead, the other one cut off", Night(dead=[OLD], cut=[NEWEST]))
+    kept = f"kit-{NEWEST}-hash"
+    assert [path.name for path in caches(nights.forge, "kit-")] == [kept]
+    assert [*(nights.forge.folder / "caches" / kept).iterdir()]
+    nights.play("2: all well")
+    assert sorted(path.name for path in caches(nights.forge, "kit-")) == [f"kit-{OLD}-hash", kept]
+
+
+def test_what_was_new_begins_the_next_nights(forge: Forge) -> None:
+    found = forge.folder.glob(f"work/nightly-*-leg-{NEWEST}/night/legs/*/{NEWEST}-*/beginning.json")
+    begun = {int(path.parts[-3]) for path in found}
+    assert begun >= {6, 7, 8}, "night 5 found something new"
+    assert begun.isdisjoint({1, 2, 3, 4, 5})
 
 
 def test_jobs_that_failed_after_a_green_merge_run_again_without_it(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:

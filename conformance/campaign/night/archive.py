@@ -70,6 +70,15 @@ class Archive:
         """Return the nights before a night, the newest first. Raises WrongUse for one that cannot be read."""
         return [each for each in self._all_nights() if place_of(each.night) < place_of(before)]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all nights, the newest first."""
+        return [each.night for each in self._all_nights()]
+
+    @property
+    def newest(self) -> PublishedNight | None:
+        return next(iter(self._all_nights()), None)
+
     def find(self, night: str) -> PublishedNight | None:
         return next((each for each in self._all_nights() if each.night == night), None)
 
@@ -110,17 +119,19 @@ class Archive:
 
     def refuse_older(self, night: str) -> None:
         """Raise WrongUse if a later night is published already."""
-        newest = next(iter(self._all_nights()), None)
+        newest = self.newest
         if newest is not None and place_of(night) < place_of(newest.night):
             raise WrongUse(
                 f"night {night} is older than {newest.night}, which is published: nothing is published. Did the clock go back?"
             )
 
     def refuse_lost(self, newest: PublishedNight | None) -> None:
-        """Raise WrongUse if a night was published, and none is here: beside nothing, nothing would be new."""
-        if newest is not None and not self._all_nights():
+        """Raise WrongUse if a night was published that is not here: beside an older one, what broke between would be new again,
+        and beside nothing, nothing would be."""
+        if newest is not None and newest.night not in self.names:
+            here = f"no later one than {self.newest.night}" if self.newest else "no night"
             raise WrongUse(
-                f"night {newest.night} was published, and {self.folder} has no night: nothing is published. Bring them back."
+                f"night {newest.night} was published, and {self.folder} has {here}: nothing is published. Bring it back."
             )
 
     def publish(self, night: PublishedNight, matrix: bytes) -> None:

@@ -113,6 +113,9 @@ def test_an_archive_that_lost_what_was_published_is_refused(tmp_path: Path) -> N
     with pytest.raises(WrongUse, match=r"night 9 was published, and .* has no night"):
         archive.refuse_lost(newest)
     publish(archive, "8", "4.3.1")
+    with pytest.raises(WrongUse, match=r"night 9 was published, and .* has no later one than 8"):
+        archive.refuse_lost(newest)
+    publish(archive, "9", "4.3.1")
     archive.refuse_lost(newest)
 
 
