@@ -330,7 +330,7 @@ def _stale_deviations(cell: ReportedCell, intake: Intake, deviations: Sequence[D
             requirement=cell.requirement, kafka_version=cell.kafka_version, ticket=entry.ticket, reason=entry.reason
         )
         for entry in deviations
-        if not (entry.race or entry.takes or entry.meets) and entry.covers(cell.requirement, version)
+        if not entry.may_be_missed and entry.covers(cell.requirement, version)
     ]
 
 

@@ -27,8 +27,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     A violation is this deviation only if its wording has everything in `says`, and the schedule that showed it the
     deeds that the entry requires, each a choice of several: those of `takes` one after the other, those of `meets` at
-    the same time. A `race` depends on timing: a column without it is no evidence of a fix. The entry must be reviewed
-    on the date `look_again`.
+    the same time. A `race` depends on timing. The entry must be reviewed on the date `look_again`.
     """
 
     requirement: str
@@ -41,6 +40,11 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     takes: tuple[tuple[str, ...], ...] = ()
     meets: tuple[tuple[str, ...], ...] = ()
     look_again: date | None = None
+
+    @property
+    def may_be_missed(self) -> bool:
+        """True if a run may fail to meet it, so that a column without it is no evidence of a fix."""
+        return bool(self.race or self.takes or self.meets)
 
     def covers(self, requirement: str, version: str) -> bool:
         """True if it is a deviation of this version from this row."""
@@ -182,6 +186,7 @@ def _check(entry: Deviation, catalogue: Catalogue) -> None:
         schedule_words().check(deed)
     _check_versions(entry)
     _check_schedule(entry, row)
+    _check_date(entry)
 
 
 def _check_versions(entry: Deviation) -> None:
@@ -210,6 +215,14 @@ def _check_schedule(entry: Deviation, row: Requirement) -> None:
         raise CatalogueError(
             f"the entry has {asked}, so that it can match every schedule of its row; name the steps and faults, with their "
             "roles, that the deviation needs"
+        )
+
+
+def _check_date(entry: Deviation) -> None:
+    if entry.look_again is None and entry.may_be_missed:
+        raise CatalogueError(
+            "a run may fail to meet a race or a schedule, so that no run tells that it is mended; give the date on which the entry is "
+            "looked at again, as in look_again = 2027-06-01"
         )
 
 

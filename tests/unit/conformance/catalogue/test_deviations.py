@@ -236,6 +236,9 @@ def test_a_schedule_has_another_shape_with_a_fault_that_is_not_asked_for() -> No
         (GOOD.replace('cases = ["empty-epoch"]\n', ""), "the entry names no cases; the cases of the row are"),
         (GOOD.replace("versions", "version"), "line 1: .*unknown field"),
         (GOOD.replace("3.8..3.9", "3.8.."), r"versions '3.8..' have no end; give the newest version .* look_again = 20"),
+        (GOOD + "race = true\n", r"no run tells that it is mended; give the date .* look_again = 20"),
+        (GOOD + 'takes = ["kill leader"]\n', "no run tells that it is mended"),
+        (GOOD + 'meets = ["kill leader"]\n', "no run tells that it is mended"),
         (GOOD + 'takes = ["kil leader"]\n', "'kil leader': 'kil' is neither a step nor a fault"),
         (GOOD + 'takes = [["kill leader", "kill ledaer"]]\n', "kill has no role 'ledaer'; write one of leader, follower"),
         (GOOD + 'meets = ["kill"]\n', "'kill' names no role; write one of leader"),
@@ -254,7 +257,7 @@ def test_a_broken_entry_is_refused_with_its_line(tmp_path: Path, text: str, mess
 
 
 def test_a_file_of_ones_own_is_added_to_the_shipped_one(tmp_path: Path) -> None:
-    own = DRAWN.replace("3.3..3.7", "4.0..4.0") + 'takes = ["a cut", "delete-topic"]\n'
+    own = DRAWN.replace("3.3..3.7", "4.0..4.0") + 'takes = ["a cut", "delete-topic"]\nlook_again = 2027-06-01\n'
     path = _write(tmp_path, f'[choices]\n"a cut" = ["drop leader"]\n[[deviation]]\n{own}')
     *shipped, added = load_deviations(shipped_rows(), path)
     assert (shipped, added.takes) == (SHIPPED, (("drop leader",), ("delete-topic",)))
