@@ -84,7 +84,8 @@ class ReportedCell(Cell, frozen=True, kw_only=True):
 
 
 class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A row for readers without the catalogue; `checks` are those that any column's shards name."""
+    """A row for readers without the catalogue; `checks` are those that any column's shards name. `provisional` says in words how
+    far a row is whose news is never red yet."""
 
     requirement: str
     title: str
@@ -95,6 +96,7 @@ class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     checks: list[str]
     hash: str = ""
+    provisional: str = ""
 
     @property
     def family(self) -> str:
@@ -206,6 +208,12 @@ def build_matrix(catalogue: Catalogue, intake: Intake, pooled: Pooled, deviation
         due_deviations=[*_due_deviations(intake, deviations)],
         rule_changes=rule_changes(catalogue, cells, [column.kafka_version for column in intake.columns]),
     )
+
+
+def mark_provisional(matrix: Matrix, young: Mapping[str, str]) -> Matrix:
+    """Mark rows whose news is never red yet; `young` says of each how far it is."""
+    rows = [msgspec.structs.replace(row, provisional=young.get(row.requirement, "")) for row in matrix.requirements]
+    return msgspec.structs.replace(matrix, requirements=rows)
 
 
 def encode_matrix(matrix: Matrix) -> bytes:

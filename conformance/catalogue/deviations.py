@@ -221,8 +221,8 @@ def _check_schedule(entry: Deviation, row: Requirement) -> None:
 def _check_date(entry: Deviation) -> None:
     if entry.look_again is None and entry.may_be_missed:
         raise CatalogueError(
-            "a run may fail to meet a race or a schedule, so that no run tells that it is mended; give the date on which the entry is "
-            "looked at again, as in look_again = 2027-06-01"
+            "a run may fail to meet a race or a schedule, so that no run tells that it is mended; give the date on which "
+            "the entry is looked at again, as in look_again = 2027-06-01"
         )
 
 

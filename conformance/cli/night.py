@@ -34,6 +34,7 @@ from conformance.cli.night_merge import (
     published_night,
     tables_of,
     write_summary,
+    young_options,
 )
 from conformance.cli.night_tell import read_issues, requests_of
 from conformance.cli.options import deviations_option
@@ -185,6 +186,7 @@ def merge(
         options = [
             *merge_options(made, known, deviations),
             *carry_options(made, [name for name in made.legs if not counting[name]], found, known, out),
+            *young_options(made, known, out),
         ]
         outcomes, canaries = merge_legs(made, found, counting, known, out, options, means or Means())
         is_published = made.is_whole and any(counting.values()) and not any(one.looks_well for one in canaries)

@@ -11,7 +11,7 @@ from conformance.campaign.night.archive import Archive, PublishedColumn, Publish
 from conformance.campaign.night.attempts import FoundAttempt
 from conformance.campaign.night.canaries import CanaryOutcome
 from conformance.campaign.night.handing_on import hand_on
-from conformance.campaign.night.maturity import ages_after, provisional_rows
+from conformance.campaign.night.maturity import MATURE, ages_after, provisional_rows
 from conformance.campaign.night.outcome import LegOutcome, leg_outcome
 from conformance.campaign.night.plan import Canary, NightPlan
 from conformance.campaign.plan import write_whole
@@ -30,6 +30,8 @@ MERGED = "merged-night"
 """The file by which a folder is known as one of merged nights."""
 CARRIED = "carried.json"
 """The file with the columns that are carried over."""
+YOUNG = "provisional.json"
+"""The file with the rows that are provisional."""
 RECORDED = ("shards", "histories", "evidence")
 """The folders of a leg that a merge reads."""
 
@@ -52,6 +54,17 @@ def carry_options(
     carried = [_carried(name, found, known, known.column(name, made.night)) for name in dead]
     write_whole(out / CARRIED, msgspec.json.encode(carried))
     return ["--carry", str(out / CARRIED)]
+
+
+def young_options(made: NightPlan, known: Archive, out: Path) -> list[str]:
+    """Return the merge's option that marks rows as provisional, if there are any."""
+    young = provisional_rows(known.ages(made.night), row_hashes())
+    if not young:
+        return []
+    write_whole(
+        out / YOUNG, msgspec.json.encode({row: f"{nights} of {MATURE} clean nights" for row, nights in young.items()})
+    )
+    return ["--provisional", str(out / YOUNG)]
 
 
 def _carried(name: str, found: Sequence[FoundAttempt], known: Archive, column: PublishedColumn) -> CarriedColumn:

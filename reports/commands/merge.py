@@ -40,15 +40,28 @@ from reports.errors import SparkMissing, spark_missing
     metavar="FILE",
     help="columns of earlier matrices to show beside these, as `night merge` writes them",
 )
+@click.option(
+    "--provisional",
+    type=PATH,
+    metavar="FILE",
+    help="rows to mark as provisional, as `night merge` writes them",
+)
 @click.option("--master", default="local[*]", help="Spark's master; default: local[*]; spark-submit has its own")
 def merge(
-    shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], carried: Path | None, master: str
+    shards: str,
+    out: Path,
+    archive: str,
+    baseline: str,
+    deviations: Sequence[Path],
+    carried: Path | None,
+    provisional: Path | None,
+    master: str,
 ) -> int:
     """Merge shards into the conformance matrix."""
     # Imported here: Spark takes longer to import than the other commands to run.
     try:
-        from reports.commands.merging import merge_shards
+        from reports.commands.merging import NightFacts, merge_shards
     except ModuleNotFoundError as error:
         raise SparkMissing(spark_missing(error.name or "")) from error
 
-    return merge_shards(shards, out, archive, baseline, deviations, master, carried)
+    return merge_shards(shards, out, archive, baseline, deviations, master, NightFacts(carried, provisional))

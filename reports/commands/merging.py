@@ -2,8 +2,9 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation, load_deviations
@@ -11,7 +12,8 @@ from history.exit_codes import EXIT_SATISFIED
 from reports.carried import CarriedColumn, carry_over, read_carried
 from reports.errors import ReportError
 from reports.ingest.read import SHARDS, folder_not_found, shards_not_found
-from reports.matrix_file import read_compared
+from reports.matrix import mark_provisional
+from reports.matrix_file import read_compared, read_struct
 from reports.merge import Merged, merge
 from reports.site.pages import write_site
 from reports.spark import spark_session
@@ -21,8 +23,15 @@ from reports.texts.files import write_texts
 _SMALL_BYTES = 128 * 2**20
 
 
+class NightFacts(NamedTuple):
+    """What a night adds to its matrix: the file of columns that are `carried` over, and that of `provisional` rows."""
+
+    carried: Path | None
+    provisional: Path | None
+
+
 def merge_shards(
-    shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str, carried: Path | None
+    shards: str, out: Path, archive: str, baseline: str, deviations: Sequence[Path], master: str, night: NightFacts
 ) -> int:
     """Merge shards, write all output to `out`, and print the matrix.
 
@@ -32,16 +41,16 @@ def merge_shards(
     # Evidence is beside the shards.
     beside = Path(shards).parent if Path(shards).is_dir() else None
 
-    over = read_carried(carried) if carried else []
+    over = read_carried(night.carried) if night.carried else []
+    young = read_struct(night.provisional, dict[str, str]) if night.provisional else {}
 
     def present(merged: Merged) -> None:
-        whole = _carry_over(merged, over)
+        whole = _of_night(merged, over, young)
         write_texts(whole.matrix, whole.insights, out, known)
         write_site(whole, shipped_rows(), out, beside)
 
-    merged = _carry_over(
-        _merge_in_session(shards, out, archive, load_deviations(shipped_rows(), *deviations), master, present), over
-    )
+    known_deviations = load_deviations(shipped_rows(), *deviations)
+    merged = _of_night(_merge_in_session(shards, out, archive, known_deviations, master, present), over, young)
     terminal.show(merged.matrix, sys.stdout)
     for filed in merged.filed:
         if filed.outcome == "kept":
@@ -50,11 +59,11 @@ def merge_shards(
     return EXIT_SATISFIED
 
 
-def _carry_over(merged: Merged, carried: Sequence[CarriedColumn]) -> Merged:
-    if not carried:
-        return merged
-    matrix, insights = carry_over(merged.matrix, merged.insights, carried, shipped_rows())
-    return Merged(matrix=matrix, insights=insights, filed=merged.filed)
+def _of_night(merged: Merged, carried: Sequence[CarriedColumn], young: Mapping[str, str]) -> Merged:
+    matrix, insights = merged.matrix, merged.insights
+    if carried:
+        matrix, insights = carry_over(matrix, insights, carried, shipped_rows())
+    return Merged(matrix=mark_provisional(matrix, young), insights=insights, filed=merged.filed)
 
 
 def _merge_in_session(

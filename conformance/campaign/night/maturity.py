@@ -22,9 +22,10 @@ class RowAge(msgspec.Struct, frozen=True, array_like=True):
 RowAges = Mapping[str, RowAge]
 
 
-def provisional_rows(ages: RowAges, rows: Mapping[str, str]) -> set[str]:
-    """Return the rows, given with their hashes, that are young; none before the first published night."""
-    return {row for row, wanted in rows.items() if _nights(ages, row, wanted) < MATURE} if ages else set()
+def provisional_rows(ages: RowAges, rows: Mapping[str, str]) -> dict[str, int]:
+    """Return the rows, given with their hashes, that are young, and their clean nights; none before the first published night."""
+    nights = {row: _nights(ages, row, wanted) for row, wanted in rows.items()} if ages else {}
+    return {row: count for row, count in nights.items() if count < MATURE}
 
 
 def ages_after(

@@ -9,7 +9,7 @@ from conformance.catalogue import shipped_rows
 from reports.carried import CarriedColumn, carry_over, read_carried
 from reports.errors import ReportError
 from reports.insights import Insights
-from reports.matrix import Matrix, Pooled, encode_matrix
+from reports.matrix import Matrix, Pooled, encode_matrix, mark_provisional
 from reports.merge import Merged
 from reports.site.pages import write_site
 from reports.texts.badges import badges
@@ -86,6 +86,26 @@ def test_its_age_is_on_every_page(tmp_path: Path) -> None:
     assert f"{note} &lt;image&gt;." in index
     assert index.count(' carried"') == len(shipped_rows()), "the cells of one column"
     assert "2 nights old" in (tmp_path / "site" / "runs.html").read_text()
+
+
+def test_a_row_that_is_provisional_says_so_on_every_page(tmp_path: Path) -> None:
+    young = mark_provisional(judged(NEW, violated=NEW), {ROW: "3 of 14 clean nights"})
+    write_site(Merged(matrix=young, insights=Insights()), shipped_rows(), tmp_path / "site", None)
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert index.count('title="3 of 14 clean nights') == 2, "in the findings and in the matrix"
+    assert "never turns a night red" in index
+    assert "provisional: 3 of 14 clean nights" in (tmp_path / "site" / "rows" / f"{ROW}.html").read_text()
+    old = mark_provisional(young, {})
+    write_site(Merged(matrix=old, insights=Insights()), shipped_rows(), tmp_path / "site", None)
+    assert "provisional" not in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_cell_says_how_strong_its_row_is(tmp_path: Path) -> None:
+    write_site(Merged(matrix=judged(NEW), insights=Insights()), shipped_rows(), tmp_path / "site", None)
+    index = (tmp_path / "site" / "index.html").read_text()
+    for level in ("must", "should", "law"):
+        rows = [row for row in shipped_rows() if row.level == level]
+        assert index.count(f" <small>{level}</small></i>") == len(rows)
 
 
 def test_promises_of_later_kips_are_told_of_every_column(tmp_path: Path) -> None:

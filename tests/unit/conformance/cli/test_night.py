@@ -177,6 +177,9 @@ def test_a_young_row_is_never_red(nights: Nights) -> None:
     assert nights.leg(ONE, "satisfied", "violated") == 0
     nights.merge()
     assert f"|  |  | {NEW}, 3 of 5 replays |" in nights.summary
+    options = json.loads((nights.merged / "matrix" / "options.json").read_text())
+    young = json.loads(Path(options[options.index("--provisional") + 1]).read_text())
+    assert young == {OTHER: "3 of 14 clean nights"}, "so the pages say"
     ages = json.loads(nights.archive_matrix("2").with_name("night.json").read_text())["ages"]
     assert ages[OTHER][1] == 3, "no clean night"
     nights.publish("3", "satisfied", "violated")
