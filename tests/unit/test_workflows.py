@@ -141,21 +141,22 @@ def test_nights_are_saved_whole_now_and_then_and_between_by_what_was_added(forge
     assert len([*last.glob("files/nights/*/night.json")]) == 6
 
 
-def test_downloads_are_kept_of_legs_that_are_red_and_saved_once(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+def test_downloads_and_what_was_new_are_carried_from_red_nights(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
     nights = Nights(tmp_path / "forge", patch)
+
+    def downloads() -> list[str]:
+        return sorted(path.name for path in caches(nights.forge, "kit-") if "canary" not in path.name)
+
     nights.play("1: one leg dead, the other one cut off", Night(dead=[OLD], cut=[NEWEST]))
     kept = f"kit-{NEWEST}-hash"
-    assert [path.name for path in caches(nights.forge, "kit-")] == [kept]
+    assert downloads() == [kept]
     assert [*(nights.forge.folder / "caches" / kept).iterdir()]
     nights.play("2: all well")
-    assert sorted(path.name for path in caches(nights.forge, "kit-")) == [f"kit-{OLD}-hash", kept]
-
-
-def test_what_was_new_begins_the_next_nights(forge: Forge) -> None:
-    found = forge.folder.glob(f"work/nightly-*-leg-{NEWEST}/night/legs/*/{NEWEST}-*/beginning.json")
-    begun = {int(path.parts[-3]) for path in found}
-    assert begun >= {6, 7, 8}, "night 5 found something new"
-    assert begun.isdisjoint({1, 2, 3, 4, 5})
+    assert downloads() == [f"kit-{OLD}-hash", kept]
+    nights.play("3: a new violation", Night({NEWEST: BROKEN}))
+    nights.play("4: it stays", Night({NEWEST: BROKEN}))
+    begun = nights.forge.folder.glob("work/nightly-*-leg-*/night/legs/*/*/beginning.json")
+    assert [path.parts[-3:-1] for path in begun] == [("4", f"{NEWEST}-1")]
 
 
 def test_jobs_that_failed_after_a_green_merge_run_again_without_it(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:

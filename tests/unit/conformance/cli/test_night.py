@@ -191,19 +191,19 @@ def test_a_young_row_is_never_red(nights: Nights) -> None:
 
 def test_a_leg_begins_with_what_was_new_before_and_with_its_examples(nights: Nights) -> None:
     nights.publish("1", "satisfied", "other-satisfied")
-    assert not any("--conformance-beginning" in options for options in nights.replays)
     nights.publish("2", "satisfied", "violated")
     nights.publish("3", "satisfied", "violated")
-    own = nights.folder / "night" / "legs" / "3" / f"{ONE}-1"
-    (options,) = (options for options in nights.replays if "--conformance-beginning" in options)
-    assert options[options.index("--conformance-beginning") + 1] == str(
-        own.relative_to(nights.folder) / "beginning.json"
-    )
-    (schedule,) = read_beginning(own / "beginning.json").schedules
-    found = nights.folder.glob("night/legs/*/*/examples/*/*")
-    examples = {path.relative_to(nights.folder / "night" / "legs").parts[0]: path.name for path in sorted(found)}
-    assert [schedule.steps[0]["run"]] == [path.name for path in nights.folder.glob("night/legs/2/*/examples/*/*")]
-    assert len({*(own / "examples" / ONE).iterdir()}) == 2, f"its own, and that of night 2: {examples}"
+    legs = Path("night", "legs")
+    begun = [
+        f"{night}"
+        for night in (1, 2, 3)
+        if "--conformance-beginning" in (legs / f"{night}" / "calls.jsonl").read_text()
+    ]
+    assert begun == ["3"]
+    (schedule,) = read_beginning(legs / "3" / f"{ONE}-1" / "beginning.json").schedules
+    (example,) = legs.glob("2/*/examples/*/*")
+    assert schedule.steps[0]["run"] == example.name
+    assert example.name in {path.name for path in legs.glob("3/*/examples/*/*")}
 
 
 def test_what_no_replay_shows_again_is_red_only_in_a_second_night(nights: Nights) -> None:
