@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from conformance.catalogue.applicability import in_range, parse_need
+from conformance.catalogue.row_ids import row_ids
 from conformance.catalogue.rows import RECORDED, CatalogueError, Requirement
 
 SHIPPED = files(__package__)
@@ -30,9 +31,9 @@ class Catalogue:
         try:
             return self._rows[id]
         except KeyError:
-            raise CatalogueError(
-                f"{id!r} is no row of the catalogue; look for it in conformance/catalogue/*.toml"
-            ) from None
+            today = row_ids().aliases.get(id)
+            hint = f"is called {today} today" if today else "is no row of the catalogue"
+            raise CatalogueError(f"{id!r} {hint}; look for it in conformance/catalogue/*.toml") from None
 
     def __iter__(self) -> Iterator[Requirement]:
         return iter(self._rows.values())

@@ -228,7 +228,7 @@ def tell(file: Path, archive: Path, out: Path, issues: Path | None, page: str, t
 def pack(archive: Path, added: Path) -> None:
     """Write what was added to the archive since it was saved whole, or say, each 7th night, that it is to be saved whole.
 
-    For a job that keeps nights in a cache, which it can only save anew.
+    For a job that keeps nights in a cache, to which nothing can be added.
     """
     is_whole = pack_archive(Archive(archive), added)
     print_progress(f"to be saved: {archive if is_whole else added}")

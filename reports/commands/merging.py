@@ -24,7 +24,7 @@ _SMALL_BYTES = 128 * 2**20
 
 
 class NightFacts(NamedTuple):
-    """What a night adds to its matrix: the file of columns that are `carried` over, and that of `provisional` rows."""
+    """The additions of a night to its matrix: the file of columns that are `carried` over, and that of `provisional` rows."""
 
     carried: Path | None
     provisional: Path | None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.catalogue import Catalogue
+from conformance.catalogue.sources import citation
 from conformance.judging.verdicts import VERDICTS
 from reports.insights import Insights
 from reports.matrix import Matrix
@@ -110,6 +111,7 @@ def _write_rows(
             at=at,
             again=commands_again(next(c for c in view.cells if c.kafka_version == at), columns[at].selection),
             kinds=KINDS,
+            cited=citation(view.row),
             trend=trend(view.trend, matrix.kafka_versions),
             before=all_rows[place - 1] if place else None,
             after=all_rows[place + 1] if place + 1 < len(all_rows) else None,

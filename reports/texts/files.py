@@ -1,5 +1,6 @@
 """Writes everything but the site and the tables, for tools and pull requests."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,12 +13,13 @@ from reports.matrix_file import INSIGHTS, ComparedMatrix
 from reports.texts.badges import badges
 from reports.texts.junit import junit
 from reports.texts.markdown import markdown, summary
+from reports.texts.statement import statements
 
-BADGES = "badges"
+BADGES, STATEMENTS = "badges", "statements"
 
 
 def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: ComparedMatrix | None = None) -> None:
-    """Write matrix.json, insights.json, matrix.md, summary.md, junit.xml and badges/ below `out`."""
+    """Write matrix.json, insights.json, matrix.md, summary.md, junit.xml, badges/ and statements/ below `out`."""
     texts = {
         "matrix.json": matrix_module.encode_matrix(matrix),
         INSIGHTS: insights_module.encode_insights(insights),
@@ -27,15 +29,16 @@ def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Compare
     }
     for name, text in texts.items():
         (out / name).write_bytes(text)
-    _write_badges(matrix, out / BADGES)
+    encoded = {name: msgspec.json.encode(badge) + b"\n" for name, badge in badges(matrix).items()}
+    _write_folder(out / BADGES, encoded)
+    _write_folder(out / STATEMENTS, {name: text.encode() for name, text in statements(matrix).items()})
 
 
-def _write_badges(matrix: Matrix, folder: Path) -> None:
-    """Write the badges; remove those of columns that only an earlier merge into the same folder had."""
+def _write_folder(folder: Path, wanted: Mapping[str, bytes]) -> None:
+    """Write a file for each column; remove those of columns that only an earlier merge into the same folder had."""
     folder.mkdir(exist_ok=True)
-    wanted = badges(matrix)
-    for found in folder.glob("*.json"):
+    for found in folder.iterdir():
         if found.name not in wanted:
             found.unlink()
-    for name, badge in wanted.items():
-        (folder / name).write_bytes(msgspec.json.encode(badge) + b"\n")
+    for name, content in wanted.items():
+        (folder / name).write_bytes(content)

@@ -64,7 +64,7 @@ def _join_parts(parts: Sequence[str]) -> str:
 
 
 def _head_lines(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> list[str]:
-    notes = [f"> **Note:** {_escape(problem)}" for problem in column_problems(matrix)]
+    notes = [f"> **Note:** {escape(problem)}" for problem in column_problems(matrix)]
     if len(notes) > _NOTES:
         notes[_NOTES:] = [f"> **Note:** and {len(notes) - _NOTES} more, in matrix.json and on the page."]
     return [
@@ -72,9 +72,9 @@ def _head_lines(matrix: Matrix, baseline: ComparedMatrix | None, shown: int) -> 
         "\n".join(_count_lines(matrix)),
         "\n>\n".join(notes),
         "\n".join(_change_lines(matrix, baseline, shown)) if baseline else "",
-        "\n".join(
-            f"> **{GLYPHS['violated']} {_escape(text)}**\n>" for text in doubtful_deviations(matrix)
-        ).removesuffix("\n>"),
+        "\n".join(f"> **{GLYPHS['violated']} {escape(text)}**\n>" for text in doubtful_deviations(matrix)).removesuffix(
+            "\n>"
+        ),
         "\n".join(_attention_lines(matrix, shown)),
         _inconclusive_list(matrix, shown),
         "\n".join(_rule_changes(matrix)),
@@ -87,19 +87,19 @@ def _count_lines(matrix: Matrix) -> Iterator[str]:
     yield _as_row(["---", *("---:" for _ in used)])
     for column in matrix.columns:
         mark = f" ({column.age})" if column.age else " (incomplete)" if column.incomplete else ""
-        name = f"**{_escape(column.kafka_version)}**{mark}"
+        name = f"**{escape(column.kafka_version)}**{mark}"
         yield _as_row([name, *(str(column.verdicts.get(verdict, "")) for verdict in used)])
 
 
 def _change_lines(matrix: Matrix, baseline: ComparedMatrix, shown: int) -> Iterator[str]:
     """Yield the rows that are worse, newly broken or better since the baseline, one by one; all others as a count."""
     if not column_pairs(baseline, compared_matrix(matrix)):
-        yield f"### The baseline has none of these columns: it is of {_escape(', '.join(baseline.kafka_versions))}"
+        yield f"### The baseline has none of these columns: it is of {escape(', '.join(baseline.kafka_versions))}"
         return
     differences = between_matrices(baseline, compared_matrix(matrix))
     found = {turn: [(each, moved) for each in differences for moved in each.turned_rows(turn)] for turn in TURNS}
     yield f"### Since the baseline: {turn_counts({turn: len(found[turn]) for turn in TURNS})}"
-    yield from (f"\n> **Note:** {_escape(f'{each.new}: {reason}')}" for each in differences for reason in each.trouble)
+    yield from (f"\n> **Note:** {escape(f'{each.new}: {reason}')}" for each in differences for reason in each.trouble)
     listed = [line for turn in TURNS[:-1] for line in _changed_rows(matrix, turn, found[turn])]
     if listed:
         yield from ("", _as_row(["", "Row", "Kafka", "Before", "Now"]), _as_row(["---"] * 5), *listed[:shown])
@@ -116,8 +116,8 @@ def _changed_rows(matrix: Matrix, turn: Turn, found: Sequence[tuple[ColumnDiffer
         yield _as_row(
             [
                 turn.replace("_", " "),
-                _escape(row),
-                _escape(spans(labels, matrix.kafka_versions)),
+                escape(row),
+                escape(spans(labels, matrix.kafka_versions)),
                 before or "(no cell)",
                 after or "(no cell)",
             ]
@@ -131,19 +131,19 @@ def _attention_lines(matrix: Matrix, shown: int) -> Iterator[str]:
         return
     yield from (_as_row(["Row", "Kafka", "Why"]), _as_row(["---"] * 3))
     for each in found[:shown]:
-        name = f"{each.row.requirement}<br>{_escape(each.row.title)}"
-        yield _as_row([name, f"{GLYPHS[each.verdict]} {_escape(each.where)}", _reason_of_finding(each)])
+        name = f"{each.row.requirement}<br>{escape(each.row.title)}"
+        yield _as_row([name, f"{GLYPHS[each.verdict]} {escape(each.where)}", _reason_of_finding(each)])
     if len(found) > shown:
         yield f"\nand {len(found) - shown} more, in matrix.json and on the page."
 
 
 def _reason_of_finding(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
-    return "; ".join([f"{finding.verdict}: {_escape(text)}", *map(_deviation_text, finding.known_deviations)])
+    return "; ".join([f"{finding.verdict}: {escape(text)}", *map(_deviation_text, finding.known_deviations)])
 
 
 def _deviation_text(entry: Deviation) -> str:
-    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {_escape(entry.reason)}"
+    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {escape(entry.reason)}"
 
 
 def _inconclusive_list(matrix: Matrix, shown: int) -> str:
@@ -152,7 +152,7 @@ def _inconclusive_list(matrix: Matrix, shown: int) -> str:
     rows: dict[str, list[str]] = {}
     for each in found[:shown]:
         rows.setdefault(each.where, []).append(each.row.requirement)
-    listed = "; ".join(f"on {_escape(where)}: {', '.join(names)}" for where, names in rows.items())
+    listed = "; ".join(f"on {escape(where)}: {', '.join(names)}" for where, names in rows.items())
     more = f"; and {len(found) - shown} more rows" if len(found) > shown else ""
     return f"{GLYPHS['inconclusive']} inconclusive {listed}{more}." if listed else ""
 
@@ -164,12 +164,12 @@ def _rule_changes(matrix: Matrix) -> Iterator[str]:
         return
     yield "### Where the rule changed\n"
     yield "What later KIPs promised, recorded for every version and never judged; – where nothing was observed.\n"
-    yield _as_row(["Row", "Promised by", "First kept", *map(_escape, matrix.kafka_versions)])
+    yield _as_row(["Row", "Promised by", "First kept", *map(escape, matrix.kafka_versions)])
     yield _as_row(["---", "---", "---", *(":-:" for _ in matrix.kafka_versions)])
     for change in changes:
         values = [change.values[label] for label in matrix.kafka_versions]
-        name = f"{change.requirement}<br>{_escape(change.title)}"
-        yield _as_row([name, _escape(change.by), _escape(change.first) or "–", *(value or "–" for value in values)])
+        name = f"{change.requirement}<br>{escape(change.title)}"
+        yield _as_row([name, escape(change.by), escape(change.first) or "–", *(value or "–" for value in values)])
 
 
 def _undecided_table(matrix: Matrix) -> Iterator[str]:
@@ -183,20 +183,20 @@ def _undecided_table(matrix: Matrix) -> Iterator[str]:
     for cell, case, tally in sorted(cells, key=lambda one: one[2].held - one[2].undecided)[:_SHOWN]:
         left_out = _counts_text(tally.left_out | tally.outside)
         counts = [str(tally.held), str(tally.violated), _counts_text(tally.excused), left_out]
-        yield _as_row([f"{cell.requirement} {_escape(case)}", _escape(cell.kafka_version), *counts])
+        yield _as_row([f"{cell.requirement} {escape(case)}", escape(cell.kafka_version), *counts])
     if len(cells) > _SHOWN:
         yield f"\nand {len(cells) - _SHOWN} more, in matrix.json and on the page."
     yield "\n</details>"
 
 
 def _counts_text(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{_escape(name)} {times}" for name, times in counts.items()) or "–"
+    return ", ".join(f"{escape(name)} {times}" for name, times in counts.items()) or "–"
 
 
 def _missing_lines(matrix: Matrix) -> Iterator[str]:
     """Yield a list of checks with examples that lost their premise or failed with an error of the kit."""
     found = dict.fromkeys(
-        f"- {_escape(cell.kafka_version)} {_escape(text)}" for cell in matrix.cells for text in missing_examples(cell)
+        f"- {escape(cell.kafka_version)} {escape(text)}" for cell in matrix.cells for text in missing_examples(cell)
     )
     if not found:
         return
@@ -220,7 +220,7 @@ def _group_lines(matrix: Matrix, group: FamilyRows) -> Iterator[str]:
         yield f"{GLYPHS[verdict]} {verdict} on every column: {', '.join(rows)}\n"
     differing = {row: cells for row, cells in group.rows.items() if row not in alike}
     if differing:
-        yield from (_as_row(["", *map(_escape, labels)]), _as_row(["---", *(":-:" for _ in labels)]))
+        yield from (_as_row(["", *map(escape, labels)]), _as_row(["---", *(":-:" for _ in labels)]))
     for row, cells in differing.items():
         yield _as_row([row, *(GLYPHS[cells[label].verdict] for label in labels)])
 
@@ -233,7 +233,7 @@ def _as_row(texts: Sequence[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Escape foreign text: no HTML, no Markdown, no second line, no new column."""
     plain = html.escape(" ".join(text.split()), quote=False)
     for sign in "\\`*_[]|~":

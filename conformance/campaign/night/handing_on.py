@@ -1,4 +1,4 @@
-"""What a leg hands on to itself in the next night: schedules of machines that showed something new, and Hypothesis' examples.
+"""Things that a leg hands on to the next night: schedules of machines that showed something new, and Hypothesis' examples.
 
 The next night plays these schedules before anything else: what was seen once is looked for again, also where no replay saw it.
 """

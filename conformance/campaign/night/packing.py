@@ -1,6 +1,6 @@
 """The archive between two jobs: a whole copy, and what was added to it since, so that it is not saved whole each night.
 
-`whole.json` in the archive names every file of its last whole copy. What was added is a folder with the files that are new or
+`whole.json` in the archive names every file of its last whole copy. Additions are a folder with the files that are new or
 other since, the names of those that are gone, and, written last, `added.json`.
 """
 
@@ -31,7 +31,7 @@ class WholeCopy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an archive since its whole copy of this night, up to its `newest` one; `removed` are files that are gone."""
+    """The changes of an archive since its whole copy of this night, up to its `newest` one; `removed` are files that are gone."""
 
     night: str
     newest: str

@@ -1,4 +1,4 @@
-"""What a leg leaves to the next night: which schedules, for how long, and whose examples."""
+"""Things that a leg leaves to the next night: which schedules, for how long, and whose examples."""
 
 from pathlib import Path
 
@@ -96,7 +96,7 @@ def test_examples_are_those_of_the_newest_attempt_that_left_some_however_it_ende
     assert [path.name for path in (tmp_path / "next-1" / EXAMPLES / LEG).iterdir()] == ["cut"]
 
 
-def test_a_database_that_is_too_large_is_begun_anew(leg: Leg, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_too_large_is_begun_again(leg: Leg, monkeypatch: pytest.MonkeyPatch) -> None:
     leg.publish(1, leg.attempt("a"))
     monkeypatch.setattr("conformance.campaign.night.handing_on.LARGEST", 2)
     leg.publish(2, leg.attempt("large"))
