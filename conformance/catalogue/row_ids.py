@@ -1,4 +1,4 @@
-"""The ids that rows ever had, so that one that was cited is found for ever."""
+"""The ids that rows ever had, so that one that was cited can always be found."""
 
 import tomllib
 from functools import cache

@@ -1,4 +1,4 @@
-"""The ids of rows are there for ever: none is lost, none is called otherwise without an alias."""
+"""The ids of rows stay: none is lost, none is called otherwise without an alias."""
 
 import sys
 
