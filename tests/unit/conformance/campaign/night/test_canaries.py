@@ -68,8 +68,9 @@ def test_an_empty_cluster_of_which_nothing_was_asked_is_trouble() -> None:
 
 def test_an_empty_cluster_breaks_the_row_about_nodes_that_come_up() -> None:
     _, empty = plan_canaries("1", "4.4.0", [PlantedBug(name="bug", red=["A"], may=[])])
-    assert outcome(empty, **{"A": "error", "GEN-10": "violated"}).exit_code == 0
-    assert outcome(empty, **{"A": "violated", "GEN-10": "violated"}).trouble == ["an empty cluster breaks A"]
+    nodes: dict[str, Verdict] = {"GEN-10": "violated"}
+    assert outcome(empty, A="error", **nodes).exit_code == 0
+    assert outcome(empty, A="violated", **nodes).trouble == ["an empty cluster breaks A"]
 
 
 def test_an_empty_cluster_that_breaks_a_row_is_trouble() -> None:
