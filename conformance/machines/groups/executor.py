@@ -40,6 +40,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         ground.topics = self.topics
         self._anchor = Partition(bench, PartitionData(topics["anchor"], 0))
         ground.await_coordinators()
+        ground.count_partitions()  # judges know by the answer what members can be assigned
         self._members: Members = {on: _new_slots(ground, on) for on in do.GROUPS}
         self._offsets, self._transactions = Offsets(ground), Transactions(ground)
         self._coordinators = Coordinators(ground)

@@ -106,8 +106,16 @@ BUGS: dict[str, Bug] = by_name(
         also=("KIP1251-INV-12", "KIP1251-INV-10"),
     ),
     of_row(
+        "GEN-14",
+        ("shares-change-hands", "at every second group epoch members change shares", "moved-for-nothing"),
+    ),
+    of_row(
         "KIP360-INV-06",
         ("open-offsets-lost-at-load", "the next coordinator does not know offsets of open transactions", "lost-offset"),
+    ),
+    of_row(
+        "GEN-14",
+        ("shares-change-hands", "at every second group epoch members change shares", "moved-for-nothing"),
     ),
     of_row(
         "KIP360-INV-06",

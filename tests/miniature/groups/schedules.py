@@ -83,6 +83,7 @@ SCHEDULES: dict[str, list[do.GroupStep]] = {
     "tombstone-ignored": [A, B, SETTLE, do.LeaveGroup(member="member-2"), SETTLE, MOVE, DESCRIBE],
     "classic-not-told": [CLASSIC, A, SETTLE],
     "answered-before-replicated": [A, SETTLE, ISOLATED, COMMIT, COMMIT, FETCH, Heal(), FETCH],
+    "shares-change-hands": [A, B, SETTLE, DESCRIBE, do.Subscribe(reads_from="both-and-none"), SETTLE, DESCRIBE],
     "described-one-ahead": [A, B, SETTLE, DESCRIBE],
 }
 

@@ -20,7 +20,7 @@ from tests.miniature.machine import ExampleOnMiniature, finished, hunt, play, sh
 
 pytestmark = pytest.mark.drawn
 
-DRAWN = ["pending-lost-at-load", "older-epoch-refused", "joins-once"]
+DRAWN = ["pending-given-away", "joins-once"]
 """Bugs that turn up soon. `./kit miniature` looks for all of them."""
 
 
