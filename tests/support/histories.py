@@ -165,13 +165,12 @@ class LogHistory:
         id: UUID | None = None,
         count: int = 1,
     ) -> Self:
-        """Add Metadata of `broker`: leader and epoch of each of `count` partitions, the live brokers, and an id of the topic, by
-        default the latest."""
-        partitions = [
+        """Add Metadata of `broker`: `count` partitions, the live brokers, and an id of the topic, by default the latest."""
+        partitions = tuple(
             PartitionMetadata(error=error, partition=n, leader=leader, leader_epoch=epoch, replicas=replicas, isr=isr)
             for n in range(count)
-        ]
-        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, topic_id=id or self.id, partitions=tuple(partitions))
+        )
+        topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, topic_id=id or self.id, partitions=partitions)
         return self._answered(
             self._asked(broker, "metadata", [TOPIC.name]),
             MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)),
