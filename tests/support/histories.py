@@ -171,10 +171,8 @@ class LogHistory:
             for n in range(count)
         )
         topic = TopicMetadata(error=Error.NONE, name=TOPIC.name, topic_id=id or self.id, partitions=partitions)
-        return self._answered(
-            self._asked(broker, "metadata", [TOPIC.name]),
-            MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)),
-        )
+        call = self._asked(broker, "metadata", [TOPIC.name])
+        return self._answered(call, MetadataAnswer(version=12, brokers=_alive(unfenced), topics=(topic,)))
 
     def settled(self, leader: int, epoch: int, **how: Any) -> Self:
         """Add Metadata of all brokers, which name the same leader."""
