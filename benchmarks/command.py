@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks import elections as waits
 from benchmarks import faults as fault_cycles
 from benchmarks import judging as judges
 from benchmarks import reports as scaled
@@ -114,6 +115,20 @@ def column(folder: Path, run: str) -> None:
     """
     shards = folder / "shards"
     print(column_tables(read_shards(shards if shards.is_dir() else folder, run)))
+
+
+@benchmarks.command()
+@click.argument("folders", type=PATH, metavar="[DIR]...", nargs=-1)
+@click.option("--keep", is_flag=True, help="write them into benchmarks/elections.json, beside the code")
+def elections(folders: Sequence[Path], keep: bool) -> None:
+    """Tell how soon leaders resign and voters stand for election; needs no engine.
+
+    DIR is the output directory of a run with histories; without one, the measurements are those that are kept.
+    """
+    found = waits.measure(waits.stored_histories(folders)) if folders else waits.read_waits()
+    if keep:
+        waits.DATA.write_text(waits.as_json(found), encoding="utf-8")
+    print(waits.table(found))
 
 
 def _print_progress(text: str) -> None:
