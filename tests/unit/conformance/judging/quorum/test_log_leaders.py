@@ -37,6 +37,18 @@ OPENED: dict[str, tuple[QuorumHistory, list[str]]] = {
     "a voter is missing": (named(102, 103), ["held", "violated"]),
     "a further voter": (named(101, 102, 103, 104), ["held", "violated"]),
     "a further voter that the kit plays": (named(101, 102, 103, 104).plays_peers(), ["held", "held"]),
+    "a further voter that is described": (
+        named(101, 102, 103, 104).described(9, 9, 9, 9, watermark=9, voters=(101, 102, 103, 104)),
+        ["held", "held"],
+    ),
+    "a further voter that is not described": (
+        named(101, 102, 103, 104).described(9, 9, 9, watermark=9),
+        ["held", "violated"],
+    ),
+    "a voter is missing, and a further one described": (
+        named(102, 103).described(9, 9, 9, 9, watermark=9, voters=(101, 102, 103, 104)),
+        ["held", "violated"],
+    ),
     "a leader who is no voter": (alone(changes={2: {"leader": 104}}), ["held", "violated"]),
     "another leader than was named": (alone().knows(102, 101, 2), ["held", "violated"]),
     "the leader that was named": (alone().knows(102, 103, 2), ["held", "held"]),
