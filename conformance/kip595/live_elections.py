@@ -43,7 +43,7 @@ IN_TIME = "answers before the voter's request timeout"
 
 class Following:
     """The voter as the follower of a peer. `served` is when it was last served a fetch, in milliseconds and before the answer
-    left; `longest_gap` is the longest time from before one such answer to after the next."""
+    left; `longest_gap` is the longest time from before one such answer to after the next, or to its request for votes."""
 
     def __init__(self, live: Live, leader: int) -> None:
         self.live = live
@@ -67,6 +67,8 @@ class Following:
             self.in_time &= delivered and after - fetch.at * 1000 < SURELY
             self.longest_gap = max(self.longest_gap, after - self.served)
             self.served = before
+        elif self.vote is not None:
+            self.longest_gap = max(self.longest_gap, self.vote.at * 1000 - self.served)
 
     def lose(self) -> None:
         """Leave the voter's next fetch without an answer."""

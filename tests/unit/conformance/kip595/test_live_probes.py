@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.core.checks import Check, all_checks
-from conformance.core.evaluate import ExampleOutcome
-from conformance.rigs.quorum.live import LIVE_RIG, LIVE_RIG_OF_FIVE
-from tests.support.live_voter import on_live_voter
+from conformance.core.evaluate import ExampleOutcome, evaluate_check
+from conformance.kip595.live_elections import lost_fetches_start_no_election
+from conformance.rigs.quorum.live import FETCH_TIMEOUT, LIVE_RIG, LIVE_RIG_OF_FIVE, Live
+from tests.support.live_voter import LiveVoter, on_live_voter
 from tests.support.probe_examples import examples
+from tests.support.scripted_voter import VoterCluster, bench_on
 
 PROBES = [check for check in all_checks().values() if check.rig in (LIVE_RIG, LIVE_RIG_OF_FIVE)]
 
@@ -101,3 +104,29 @@ def test_missing_steps_say_nothing_while_the_kit_starves(bug: str) -> None:
     found = [outcome for check in PROBES for outcome in outcomes(check, bug, late=9.0)]
     assert {broken for one in found for broken in claimed(one, "violated")} == set()
     assert any(one.excuses for one in found)
+
+
+class LateAnswer(VoterCluster):
+    """A cluster beside which the kit does not get to send one of its answers for almost two fetch timeouts."""
+
+    def __init__(self, voter: LiveVoter, number: int) -> None:
+        super().__init__(voter)
+        self.number = number
+        """That of the answer, from 1."""
+
+    def reply(self, number: int, body: dict[str, Any]) -> bool:
+        self.number -= 1
+        if self.number == 0:
+            self.voter.pass_time(self.voter.now + 1.9 * FETCH_TIMEOUT / 1000)
+        return super().reply(number, body)
+
+
+@pytest.mark.parametrize("number", range(1, 30))
+def test_an_answer_that_the_kit_sends_late_elects_nobody_too_early(number: int) -> None:
+    """The voter was not served in each fetch timeout."""
+    check = lost_fetches_start_no_election
+    cluster = LateAnswer(LiveVoter(frozenset(), 0.001, Live.others), number)
+    bench = bench_on(cluster, check, "lost-request")
+    inputs = {"leader": 2, "troubles": ["lost", "refused", "lost"]}
+    outcome = evaluate_check(check, bench, inputs, msgspec.to_builtins(LIVE_RIG.prepare(bench)))
+    assert [one.detail for one in outcome.observations if one.result == "violated"] == []
