@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.judging import groups_in_words, transactions_in_words
+from conformance.judging import groups_in_words, transactions_in_words, voters_in_words
 from conformance.judging.data_in_words import call_in_words, drop_empty_parts, words_of_data
 from conformance.judging.record_values import value_in_words
 from conformance.judging.transactions_in_words import by_producer, control
@@ -323,6 +323,7 @@ _REQUESTS: dict[str, Callable[[Plain], str]] = {
     "replicas": lambda r: f"replicas on disk of {', '.join(r['partitions'])}",
     **groups_in_words.REQUESTS,
     **transactions_in_words.REQUESTS,
+    **voters_in_words.REQUESTS,
 }
 
 
@@ -346,6 +347,7 @@ _OUTCOMES: dict[str, Callable[[Plain], str]] = {
     "replicas": lambda v: f"{len(v['replicas'])} replicas read: see `disk/`",
     **groups_in_words.OUTCOMES,
     **transactions_in_words.OUTCOMES,
+    **voters_in_words.OUTCOMES,
 }
 
 
