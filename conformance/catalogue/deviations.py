@@ -27,7 +27,8 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     A violation is this deviation only if its wording has everything in `says`, and the schedule that showed it the
     deeds that the entry requires, each a choice of several: those of `takes` one after the other, those of `meets` at
-    the same time. A `race` depends on timing. The entry must be reviewed on the date `look_again`.
+    the same time. A `race` depends on timing. The entry must be reviewed on the date `look_again`. `finding` names the
+    finding that tells it, where another has the same ticket, row and case.
     """
 
     requirement: str
@@ -40,6 +41,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     takes: tuple[tuple[str, ...], ...] = ()
     meets: tuple[tuple[str, ...], ...] = ()
     look_again: date | None = None
+    finding: str = ""
 
     @property
     def may_be_missed(self) -> bool:

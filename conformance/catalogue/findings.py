@@ -68,7 +68,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def tells(self, entry: Deviation) -> bool:
         """True if an entry of the known deviations is about this finding."""
         return (
-            set(entry.cases) <= set(self.rows.get(entry.requirement, ()))
+            entry.finding in ("", self.name)
+            and set(entry.cases) <= set(self.rows.get(entry.requirement, ()))
             and (entry.ticket == self.ticket or self.kind == "recorded")
             and any(entry.covers(entry.requirement, version) for version in ends(self.bad))
         )

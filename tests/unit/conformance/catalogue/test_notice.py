@@ -56,3 +56,10 @@ def test_one_of_the_users_own_is_told_by_its_reason() -> None:
 def test_what_is_not_known_is_told_by_the_kind_of_promise() -> None:
     assert what_a_user_notices("GEN-10", []) == [kind_of_loss("GEN-10")]
     assert what_a_user_notices("OWN-01", []) == []
+
+
+def test_an_entry_that_names_its_finding_is_told_by_that_alone() -> None:
+    entries = [one for one in load_deviations(shipped_rows()) if one.finding]
+    assert {one.finding for one in entries} <= {one.name for one in shipped_findings()}
+    for entry in entries:
+        assert [one.name for one in shipped_findings() if one.tells(entry)] == [entry.finding]
