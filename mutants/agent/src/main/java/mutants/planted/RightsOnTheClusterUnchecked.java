@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** Whoever is logged in may do everything on the cluster. */
+/** Any user may do everything on the cluster. */
 @In(type = "kafka.server.AuthHelper", method = "authorizeClusterOperation")
 public class RightsOnTheClusterUnchecked {
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class)
