@@ -354,10 +354,13 @@ class Bench:
     def read_quorum(self) -> None:
         """Ask the controllers, then read their metadata logs and quorum-state from disk.
 
-        Only judges use the answers, so a stored tape does not repeat the reads. Nothing is read if there are fewer than three
+        Only judges use the answers, so a stored tape passes over the reads. Nothing is read if there are fewer than three
         controllers.
         """
-        if self._cluster is None or len(self.controllers) < MIN_CONTROLLERS:
+        if len(self.controllers) < MIN_CONTROLLERS:
+            return
+        if self._cluster is None:
+            self.tape.pass_over(readings.ReadMetadataLog.op)
             return
         self.ask_controllers()
         logs = cache(self._cluster.metadata_logs)
