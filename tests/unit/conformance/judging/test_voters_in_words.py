@@ -1,4 +1,4 @@
-"""What a scripted quorum's peers receive and answer, in words."""
+"""Words for what peers of a scripted quorum receive and answer."""
 
 from __future__ import annotations
 
