@@ -1,4 +1,4 @@
-"""Words for what peers of a scripted quorum receive and answer."""
+"""Requests and answers of a scripted quorum's peers, in words."""
 
 from __future__ import annotations
 
