@@ -52,12 +52,12 @@ def _reply(request: Plain) -> str:
 def _answered(partition: Plain) -> str:
     """Return the error, the leader, and what else the answer is about."""
     leader: Plain = partition.get("current_leader") or partition
-    vote = {True: ["vote granted"], False: ["vote refused"]}.get(partition.get("vote_granted"), [])
+    vote = "" if "vote_granted" not in partition else "vote granted" if partition["vote_granted"] else "vote refused"
     diverging = partition.get("diverging_epoch")
     where = f"diverging at epoch {diverging['epoch']} end {diverging['end_offset']}" if diverging else ""
     parts = [
         say_error(partition.get("error_code", 0)),
-        *vote,
+        vote,
         f"leader {leader['leader_id']} at epoch {leader['leader_epoch']}" if "leader_id" in leader else "",
         where,
         "records" if partition.get("records") else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ class Deposed(FakeDisturbed):
         assert api == "Vote"
         return self._vote
 
-    def answers(self, names: Iterable[str], ask: Callable[[str], Any]) -> Mapping[str, Any]:
+    def answers(self, names: Iterable[str], ask: Callable[[str], Any]) -> dict[str, Any]:
         self._looks += 1
         found = QuorumAnswer(
             version=1, topic=METADATA_TOPIC, partition=0, error=Error.NONE, leader_id=102, leader_epoch=5,
