@@ -152,13 +152,15 @@ def row_page(pages: dict[str, Page]) -> Page:
     return pages[f"rows/{ROW}.html"]
 
 
-def test_every_cell_is_on_the_page_with_its_sign_and_its_word(made: Merged, pages: dict[str, Page]) -> None:
+def test_every_cell_is_on_the_page_with_its_sign_its_word_and_its_strength(
+    made: Merged, pages: dict[str, Page]
+) -> None:
     shown = pages["index.html"].cells
     for row in made.matrix.requirements:
         cells = [cell for cell in made.matrix.cells if cell.requirement == row.requirement]
         assert [found[0] for found in shown[row.requirement]] == [cell.verdict for cell in cells]
         for (_, text), cell in zip(shown[row.requirement], cells, strict=True):
-            assert "".join(text.split()).rstrip("†") == GLYPHS[cell.verdict] + cell.verdict
+            assert "".join(text.split()).rstrip("†") == GLYPHS[cell.verdict] + cell.verdict + row.level
     assert set(GLYPHS) == set(MEANINGS) == set(VERDICTS)
     assert len(set(GLYPHS.values())) == len(VERDICTS)
 
