@@ -38,12 +38,12 @@ def fakes(state: Any, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     made = Fakes()
     for name, fake in {
         "make_ready": made.make_ready,
-        "self_test": made.self_test,
         "image_of": lambda column: f"image of {column.title}",
         "connect": lambda: None,
         "prepare_engine": lambda versions, progress: None,
     }.items():
         monkeypatch.setattr(commands, name, fake)
+    monkeypatch.setattr(commands.selftest, "self_test", made.self_test)
     monkeypatch.setattr(Run, "end", lambda run, client: made.ended.append(run.id))
     return made
 

@@ -118,8 +118,8 @@ def test_a_missing_or_damaged_quorum_state_equals_nothing(content: bytes | None)
     assert stored_or_not(File(STATE)) == Stored(-1, 3, 2)
 
 
-@pytest.mark.parametrize(("next_at", "taken"), [((0.2,), True), ((0.299, 0.9), True), ((0.48,), False), ((), False)])
-def test_an_answer_counts_if_the_next_fetch_came_within_the_request_timeout(
+@pytest.mark.parametrize(("next_at", "taken"), [((0.1,), True), ((0.149, 0.9), True), ((0.15,), False), ((), False)])
+def test_an_answer_counts_if_the_next_fetch_came_within_half_the_request_timeout(
     next_at: tuple[float, ...], taken: bool
 ) -> None:
     voter = Voter()
