@@ -31,7 +31,7 @@ def shellcheck(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def zizmor(*places: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [PROGRAMS / "zizmor", "--offline", "--no-progress", *places]
+    command: list[str | Path] = [PROGRAMS / "zizmor", "--offline", "--no-progress", *places]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

@@ -11,6 +11,7 @@ import pytest
 from conformance.cli import faults as commands
 from conformance.cli.app import main
 from fixtures.faults.base.fault import Fault
+from fixtures.faults import selftest
 from fixtures.faults.selftest import Ending, SelfTest
 from fixtures.runs import Run
 
@@ -43,7 +44,7 @@ def fakes(state: Any, monkeypatch: pytest.MonkeyPatch) -> Fakes:
         "prepare_engine": lambda versions, progress: None,
     }.items():
         monkeypatch.setattr(commands, name, fake)
-    monkeypatch.setattr(commands.selftest, "self_test", made.self_test)
+    monkeypatch.setattr(selftest, "self_test", made.self_test)
     monkeypatch.setattr(Run, "end", lambda run, client: made.ended.append(run.id))
     return made
 
