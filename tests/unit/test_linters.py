@@ -26,7 +26,7 @@ jobs:
 
 
 def shellcheck(text: str) -> subprocess.CompletedProcess[str]:
-    command = [PROGRAMS / "shellcheck", "--shell=bash", "-"]
+    command: list[str | Path] = [PROGRAMS / "shellcheck", "--shell=bash", "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from conformance.cli import faults as commands
 from conformance.cli.app import main
-from fixtures.faults.base.fault import Fault
 from fixtures.faults import selftest
+from fixtures.faults.base.fault import Fault
 from fixtures.faults.selftest import Ending, SelfTest
 from fixtures.runs import Run
 
