@@ -92,7 +92,7 @@ OPENING: list[do.GroupStep] = [
     do.OutlastRebalance(on="group-3", member="member-1"),
     do.AlterGroup(on="group-3"),
     do.OutlastSession(on="group-3", member="member-2"),
-    do.LeaveGroup(on="group-3", member="member-1"),
+    do.Disband(on="group-3"),
     do.CompactLog(),
     do.Round(),
     steps.DisturbBriefly(on="group-1", fault=MoveCoordinator(role="group coordinator")),
