@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from conformance.catalogue.deviations import load_deviations
+from conformance.catalogue.load import shipped_rows
 from conformance.judging.excuses import STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.groups.answers import (
     each_answer_is_one_that_the_state_allows,
@@ -305,6 +307,19 @@ def test_fetch_that_is_not_stable_after_a_fault() -> None:
 )
 def test_member_that_heartbeats(tells: Tells, expected: tuple[str, str] | None) -> None:
     assert last(honest_members_stay, tells()) == expected
+
+
+def test_the_known_refusal_of_a_repeated_join_is_told_as_its_entry_says() -> None:
+    (entry,) = [one for one in load_deviations(shipped_rows()) if one.requirement == "KIP1251-INV-13"]
+    joined = kept().joins("c", instance="i", lost=True)
+    told = {
+        error: judge_history([honest_members_stay], joined.joins("c", instance="i", error=error).history).observations[
+            -1
+        ]
+        for error in (Error.UNRELEASED_INSTANCE_ID, UNKNOWN)
+    }
+    assert entry.is_about("honest", told[Error.UNRELEASED_INSTANCE_ID].detail)
+    assert not entry.is_about("honest", told[UNKNOWN].detail)
 
 
 def test_member_that_keeps_a_partition_beyond_its_rebalance_timeout() -> None:
