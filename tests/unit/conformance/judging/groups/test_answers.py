@@ -312,14 +312,14 @@ def test_member_that_heartbeats(tells: Tells, expected: tuple[str, str] | None) 
 def test_the_known_refusal_of_a_repeated_join_is_told_as_its_entry_says() -> None:
     (entry,) = [one for one in load_deviations(shipped_rows()) if one.requirement == "KIP1251-INV-13"]
     joined = kept().joins("c", instance="i", lost=True)
-    told = {
+    findings = {
         error: judge_history([honest_members_stay], joined.joins("c", instance="i", error=error).history).observations[
             -1
         ]
         for error in (Error.UNRELEASED_INSTANCE_ID, UNKNOWN)
     }
-    assert entry.is_about("honest", told[Error.UNRELEASED_INSTANCE_ID].detail)
-    assert not entry.is_about("honest", told[UNKNOWN].detail)
+    assert entry.is_about("honest", findings[Error.UNRELEASED_INSTANCE_ID].detail)
+    assert not entry.is_about("honest", findings[UNKNOWN].detail)
 
 
 def test_member_that_keeps_a_partition_beyond_its_rebalance_timeout() -> None:
