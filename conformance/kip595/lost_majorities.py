@@ -58,7 +58,7 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     ways: tuple[How, ...] = ("paused", "down")
     for how in ways:
         with disturbed.away(follower, "voter", frozen=how == "paused"):
-            found = progress(disturbed)
+            found = progress(disturbed, returned=how == "down")
         yield from keeps_committing(disturbed, found, max(calm), how)
         yield all_run(disturbed)
     disturbed.writer.waits = WAITS
@@ -69,14 +69,14 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     yield from settles(disturbed)
 
 
-def progress(disturbed: DisturbedQuorum) -> WriteProgress:
+def progress(disturbed: DisturbedQuorum, *, returned: bool) -> WriteProgress:
     """Write for a while, and look at the high watermark before and after it; -1 if no controller leads.
 
-    Before pre-votes an election that a former disturbance still causes is awaited first.
+    Before pre-votes a follower that has just `returned` from a freeze may have deposed the leader; that election is awaited.
     """
     before = described_by_leader(disturbed)
-    if before is None and disturbed.quorum.version("Vote") < PRE_VOTES_FROM:
-        before = leader_after_an_election(disturbed)  # The follower that was frozen before may have deposed the leader.
+    if before is None and returned and disturbed.quorum.version("Vote") < PRE_VOTES_FROM:
+        before = leader_after_an_election(disturbed)
     writes = disturbed.write_for(MISSED_FOR)
     after = described_by_leader(disturbed)
     return WriteProgress(writes, before.high_watermark if before else -1, after.high_watermark if after else -1)

@@ -67,6 +67,8 @@ class Deposed(FakeDisturbed):
         return []
 
 
-@pytest.mark.parametrize(("vote", "before"), [(1, 2), (2, -1)])
-def test_before_pre_votes_an_election_may_follow_the_return_of_a_follower(vote: int, before: int) -> None:
-    assert progress(as_disturbed(Deposed(vote))).before == before
+@pytest.mark.parametrize(("vote", "returned", "before"), [(1, True, 2), (1, False, -1), (2, True, -1)])
+def test_before_pre_votes_an_election_may_follow_the_return_of_a_follower(
+    vote: int, returned: bool, before: int
+) -> None:
+    assert progress(as_disturbed(Deposed(vote)), returned=returned).before == before
