@@ -64,7 +64,7 @@ class FetchedOffset(Exchange, frozen=True, gc=False):
     stable: bool
 
 
-class FetchedPartition(msgspec.Struct, frozen=True, gc=False):
+class OffsetInGroupFetch(msgspec.Struct, frozen=True, gc=False):
     """The part of an OffsetFetch answer about one partition; `topic_key` is as in `OffsetCommitResult`."""
 
     topic: str
@@ -87,7 +87,7 @@ class GroupFetch(Exchange, frozen=True, gc=False):
     stable: bool
     version: int
     error: int
-    partitions: tuple[FetchedPartition, ...]
+    partitions: tuple[OffsetInGroupFetch, ...]
 
 
 class ConsumedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -212,7 +212,7 @@ def _group_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding) 
     names = {topic.id: topic.name for topic in topics}
     keys = {topic.name: _key_of(topic, at) for topic in topics}
     found = [
-        FetchedPartition(
+        OffsetInGroupFetch(
             one.topic or names.get(one.topic_id, ""),
             str(one.topic_id) if one.topic is None else keys.get(one.topic, at.topic_key(one.topic)),
             one.partition,

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE, by_asked
-from conformance.judging.facts.groups import FetchedPartition, GroupFetch, OffsetCommitResult
+from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult, OffsetInGroupFetch
 from conformance.judging.groups.members import Place
 from conformance.judging.groups.owners import Handover, handovers
 from conformance.judging.groups.story import GroupStory
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
     asked: int
     event: int
     fetch: GroupFetch
-    part: FetchedPartition
+    part: OffsetInGroupFetch
 
     @property
     def value(self) -> tuple[int, int]:
