@@ -13,6 +13,7 @@ from conformance.catalogue.floors import Floor, by_situation, floor_of
 from conformance.judging.verdicts import VERDICTS, CaseTally, Verdict, count_idle, count_towards_floor
 from reports.insights import Coverage, Firsts, Insights, TrendPoint, Wavering
 from reports.matrix import Matrix, ReportedCell, RowFacts
+from reports.texts.findings import known_where
 from reports.texts.versions import broken_since, spans
 from reports.texts.wording import by_family, cell_reason, count_by_verdict, missing_examples, undecided_in_words
 
@@ -65,11 +66,14 @@ class RowView(msgspec.Struct, kw_only=True):
 
     @property
     def since(self) -> str:
-        return broken_since(self.firsts, race=any(entry.race for entry in self.known_deviations)) if self.firsts else ""
+        return (
+            broken_since(self.firsts, race=any(entry.race for entry in self.deviations if entry)) if self.firsts else ""
+        )
 
     @property
-    def known_deviations(self) -> list[Deviation]:
-        return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
+    def deviations(self) -> dict[Deviation | None, str]:
+        """The known deviations with the columns that have them; see `known_where`."""
+        return known_where(self.cells, [cell.kafka_version for cell in self.cells])
 
     @property
     def about(self) -> dict[str, str]:

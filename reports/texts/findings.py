@@ -1,10 +1,11 @@
 """The cells that need a look, grouped by row: the reason, and the columns concerned."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from conformance.catalogue.deviations import Deviation
+from conformance.judging.news import BROKEN
 from conformance.judging.verdicts import Verdict
 from reports.matrix import Matrix, ReportedCell, RowFacts
 from reports.texts.versions import spans
@@ -12,12 +13,14 @@ from reports.texts.wording import ALARMING, alarming_cells, cell_why
 
 
 class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One row with one verdict, on the columns `where`; `cells` are in the order of the columns."""
+    """One row with one verdict, on the columns `where`; `cells` are in the order of the columns. `known` are the known
+    deviations; see `known_where`."""
 
     verdict: Verdict
     row: RowFacts
     where: str
     cells: list[ReportedCell]
+    known: dict[Deviation | None, str]
 
     @property
     def why(self) -> str:
@@ -27,11 +30,29 @@ class RowFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The reason, and the known deviations."""
-        return "; ".join([self.why, *(f"known: {entry.ticket or 'no ticket'}" for entry in self.known_deviations)])
+        return "; ".join([self.why, *known_in_words(self.known, lambda entry: entry.ticket or "no ticket")])
 
-    @property
-    def known_deviations(self) -> list[Deviation]:
-        return list(dict.fromkeys(entry for cell in self.cells for entry in cell.known))
+
+def known_where(cells: Iterable[ReportedCell], columns: Sequence[str]) -> dict[Deviation | None, str]:
+    """Return the known deviations of a row's broken cells, each with the columns that have it; None is for those without one.
+
+    The columns are "" if they are all that break the row.
+    """
+    broken = [cell for cell in cells if cell.verdict in BROKEN]
+    found: dict[Deviation | None, list[str]] = {}
+    for cell in broken:
+        entries: Sequence[Deviation | None] = cell.known or [None]
+        for entry in entries:
+            found.setdefault(entry, []).append(cell.kafka_version)
+    return {entry: "" if len(labels) == len(broken) else spans(labels, columns) for entry, labels in found.items()}
+
+
+def known_in_words(known: Mapping[Deviation | None, str], name: Callable[[Deviation], str]) -> list[str]:
+    """Return the known deviations by their names, each with its columns unless all have it; nothing if none is known."""
+    if not any(known):
+        return []
+    on = {entry: f" on {where}" if where else "" for entry, where in known.items()}
+    return [f"known{text}: {name(entry)}" if entry else f"not known{text}" for entry, text in on.items()]
 
 
 def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[RowFinding]:
@@ -47,6 +68,7 @@ def findings(matrix: Matrix, verdicts: Sequence[Verdict] = ALARMING) -> list[Row
             row=matrix.requirements[places[row]],
             where=spans([cell.kafka_version for cell in cells], matrix.kafka_versions),
             cells=cells,
+            known=known_where(cells, matrix.kafka_versions),
         )
         for (verdict, row), cells in ordered
     ]

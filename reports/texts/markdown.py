@@ -11,7 +11,7 @@ from reports.differences import TURNS, ChangedRow, ColumnDifference, Turn, betwe
 from reports.matrix import Matrix, ReportedCell
 from reports.matrix_file import ComparedMatrix, compared_matrix
 from reports.rule_changes import with_observations
-from reports.texts.findings import RowFinding, findings
+from reports.texts.findings import RowFinding, findings, known_in_words
 from reports.texts.versions import spans
 from reports.texts.wording import (
     ALARMING,
@@ -139,11 +139,11 @@ def _attention_lines(matrix: Matrix, shown: int) -> Iterator[str]:
 
 def _reason_of_finding(finding: RowFinding) -> str:
     text = finding.why if len(finding.why) <= _WHY else f"{finding.why[:_WHY]} …"
-    return "; ".join([f"{finding.verdict}: {escape(text)}", *map(_deviation_text, finding.known_deviations)])
+    return "; ".join([f"{finding.verdict}: {escape(text)}", *known_in_words(finding.known, _deviation_text)])
 
 
 def _deviation_text(entry: Deviation) -> str:
-    return f"known: [{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else f"known: {escape(entry.reason)}"
+    return f"[{entry.ticket}]({TICKETS}{entry.ticket})" if entry.ticket else escape(entry.reason)
 
 
 def _inconclusive_list(matrix: Matrix, shown: int) -> str:

@@ -285,6 +285,15 @@ def test_an_index_tells_what_no_longer_holds(tmp_path: Path) -> None:
     assert "no longer holds on 4.3.1" in index.read_text(encoding="utf-8")
 
 
+def test_an_index_tells_a_known_deviation_for_the_columns_that_have_it_only(tmp_path: Path) -> None:
+    columns = ("3.9.2", "4.2.0", "4.3.1")
+    broken = Pooled(cases=[line for label in columns for line in all_cases(label, violated=1)])
+    known = known_deviation(versions=("..4.2",), ticket="KAFKA-1")
+    index = write_site(merged(matrix(broken, *columns, deviations=[known])), shipped_rows(), tmp_path, None)
+    text = " ".join(Page(index.read_text(encoding="utf-8")).text.split())
+    assert "KAFKA-1 on 3.9.2–4.2.0 not known yet on 4.3.1" in text
+
+
 def test_differences_of_neighbours_are_pages(pages: dict[str, Page]) -> None:
     page = pages["diff/3.9.2..4.3.1.html"]
     assert re.search(rf"Broke\s+1 row.*{ROW}.*satisfied.*violated", page.text, re.DOTALL)

@@ -78,6 +78,21 @@ def test_findings_put_a_rows_columns_together_the_worst_first(twelve: Matrix) ->
     assert found == [("violated", ROW, "3.3.2–3.5.2, 3.8.1"), ("flaky", OTHER, "4.0.1")]
 
 
+def test_a_known_deviation_is_told_for_the_columns_that_have_it_only(twelve: Matrix) -> None:
+    line = next(line for line in summary(twelve).splitlines() if line.startswith(f"| {ROW}<br>"))
+    link = "[KAFKA-1](https://issues.apache.org/jira/browse/KAFKA-1)"
+    assert line.endswith(f"; known on 3.3.2–3.5.2: {link}; not known on 3.8.1 |")
+    one, other = findings(twelve, ["violated", "flaky"])
+    assert one.text.endswith("; known on 3.3.2–3.5.2: KAFKA-1; not known on 3.8.1")
+    assert "known" not in other.text, "none is known of this row"
+
+
+def test_a_known_deviation_of_all_columns_is_told_without_them() -> None:
+    broken = Pooled(cases=all_cases("4.3.1", violated=1), checks=[checks("4.3.1")], violations=[violation("4.3.1")])
+    (found,) = findings(matrix(broken, "4.2.0", "4.3.1", deviations=[known_deviation()]), ["violated"])
+    assert found.text.endswith("; known: no ticket")
+
+
 # Markdown
 
 
