@@ -125,7 +125,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
 
     `sent` has the values that earlier examples on the shared rig sent to each partition, and how often; None if that is not
     known. `log_starts` has the highest log start that their requests explain, by partition, where these set a bound. `settings`
-    are those that the cluster was started with, in addition to the kit's own. `schema` is that of the whole group.
+    are those that the cluster was started with, in addition to the kit's own. `scripted` are the ids of the voters that the kit
+    plays; None if that is not known. `schema` is that of the whole group.
     """
 
     schema: int = SCHEMA
@@ -140,6 +141,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, tag="example", tag_fiel
     ranges: dict[str, int] = {}
     sent: dict[str, dict[str, int]] | None = None
     log_starts: dict[str, int] = {}
+    scripted: tuple[int, ...] | None = None
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="type"):

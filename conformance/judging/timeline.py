@@ -134,6 +134,8 @@ class Timeline:
         """By partition, the values that earlier examples sent, and how often; None if that is not known."""
         self.log_starts_before = example.log_starts
         """By partition, the highest log start that requests of earlier examples explain, where these set a bound."""
+        self.scripted_voters = None if example.scripted is None else frozenset(example.scripted)
+        """The ids of the voters that the kit plays; None if that is not known."""
         self.settings = example.settings
         """The settings that the cluster was started with."""
         self.continues = bool(example.context)

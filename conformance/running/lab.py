@@ -263,6 +263,7 @@ class Lab:
             members=msgspec.to_builtins(topology.members()),
             settings=topology.config,
             ranges=column.ranges,
+            scripted=topology.scripted,
             **fields,
         )
         self.progress.note_example()

@@ -6,6 +6,8 @@ import base64
 import json
 from typing import Any, Self
 
+import msgspec
+
 from conformance.judging.facts.gauges import APPLIED, RAFT
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, History, Phase
@@ -160,6 +162,11 @@ class QuorumHistory:
 
     def _metric(self, node: int, metric: str, attributes: dict[str, Any]) -> Self:
         return self._asked(name_of(node), "metric", {"metric": metric}, {"attributes": attributes})
+
+    def with_scripted(self, *voters: int) -> Self:
+        """Say in the head of the history which voters the kit plays."""
+        self.example = msgspec.structs.replace(self.example, scripted=voters)
+        return self
 
     def plays_peers(self, candidate: int | None = None) -> Self:
         """Look for a request to the voters that the kit plays, and find a candidate's Vote, or none."""

@@ -18,8 +18,7 @@ from protocol.words import say
 def leader_change_opens_each_epoch(story: QuorumStory) -> Iterator[Claim]:
     """The first batch of an epoch names its leader and the voters."""
     yield from excuses(story, story.logs, "first-batch", alone=True)
-    voters = {story.timeline.ids[name] for name in story.timeline.controller_names}
-    exact = not story.is_scripted and _voters_described(story) <= voters
+    voters, exact = _voters(story)
     known = _leaders_named(story)
     for read in story.judgeable_facts(story.logs):
         changes = {one.offset: one for one in read.held.leader_changes}
@@ -35,10 +34,16 @@ def leader_change_opens_each_epoch(story: QuorumStory) -> Iterator[Claim]:
             yield Finding(not wrong, "first-batch", by, shown, "epoch-not-opened")
 
 
-def _voters_described(story: QuorumStory) -> set[int]:
-    """Return all voters in descriptions of the quorum. The kit may play some of them without an answer in this history."""
+def _voters(story: QuorumStory) -> tuple[set[int], bool]:
+    """Return the voters that are known, and whether these are all. A history of an older kit does not say which voters the kit
+    plays: it may play those that nodes describe."""
+    voters = {story.timeline.ids[name] for name in story.timeline.controller_names}
+    scripted = story.timeline.scripted_voters
+    if scripted is not None:
+        return voters | scripted, True
     described = story.judgeable_facts(story.described)
-    return {voter.replica_id for one in described for voter in one.said.current_voters}
+    all_described = {voter.replica_id for one in described for voter in one.said.current_voters}
+    return voters, not story.is_scripted and all_described <= voters
 
 
 def _leaders_named(story: QuorumStory) -> Mapping[int, KnownLeader]:
@@ -47,12 +52,12 @@ def _leaders_named(story: QuorumStory) -> Mapping[int, KnownLeader]:
 
 
 def _wrong_with(batch: LoggedBatch, change: LeaderChange | None, voters: set[int], *, exact: bool) -> str:
-    """Return a description of the error in the first batch of an epoch; empty without one. Unless `exact`, the kit may play
+    """Return a description of the error in the first batch of an epoch; empty without one. Unless `exact`, there may be
     further voters."""
     if change is None or change.epoch != batch.leader_epoch:
         return "has no LeaderChange record"
     if not (voters == {*change.voters} if exact else voters <= {*change.voters}):
-        return f"names voters {say(change.voters)}, and the controllers are {say(sorted(voters))}"
+        return f"names voters {say(change.voters)}, and the voters are {say(sorted(voters))}"
     if change.leader not in change.voters:
         return f"names leader {change.leader}, who is none of its voters {say(change.voters)}"
     return ""

@@ -370,7 +370,7 @@ def test_examples_on_a_shared_rig_know_what_was_sent_to_it_before(play: Play) ->
     shared: Rig[Data, Bench] = Rig(TOPOLOGY, prepare, handle, shared=True)
     _, _, [rig, first, second, *_] = play(check_of(writes_too, shared, examples=2), [[]])
     one, two = (base64.b64encode(value).decode() for value in (b"a", b"b"))
-    assert rig.example.sent is None
+    assert (rig.example.sent, rig.example.scripted) == (None, ())
     assert first.example.sent == {"topic-0": {one: 1}}
     assert second.example.sent == {"topic-0": {one: 1, two: 1}}
 

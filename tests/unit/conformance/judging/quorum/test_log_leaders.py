@@ -49,6 +49,18 @@ OPENED: dict[str, tuple[QuorumHistory, list[str]]] = {
         named(102, 103).described(9, 9, 9, 9, watermark=9, voters=(101, 102, 103, 104)),
         ["held", "violated"],
     ),
+    "a further voter that is described, and that the kit does not play": (
+        named(101, 102, 103, 104).described(9, 9, 9, 9, watermark=9, voters=(101, 102, 103, 104)).with_scripted(),
+        ["held", "violated"],
+    ),
+    "the voters that the kit plays, and the real ones": (
+        alone(changes={epoch: {"voters": (101, 102, 103, 104)} for epoch in (1, 2)}).plays_peers().with_scripted(104),
+        ["held", "held"],
+    ),
+    "a further voter besides those that the kit plays": (
+        named(101, 102, 103, 105).plays_peers().with_scripted(105, 104),
+        ["violated", "violated"],
+    ),
     "a leader who is no voter": (alone(changes={2: {"leader": 104}}), ["held", "violated"]),
     "another leader than was named": (alone().knows(102, 101, 2), ["held", "violated"]),
     "the leader that was named": (alone().knows(102, 103, 2), ["held", "held"]),
