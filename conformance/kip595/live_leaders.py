@@ -51,6 +51,7 @@ class Tenure:
 
     def __init__(self, live: Live, voter: int, fetches: int = 1) -> None:
         self.live = live
+        self.voter = voter
         self.epoch = live.lead_by(voter)
         self.served = [live.fetch_to_end(voter, self.epoch) for _ in range(fetches)][-1]
         self.fetched = live.now()
@@ -60,6 +61,11 @@ class Tenure:
     def is_led(self) -> bool:
         """True if the voter led and served the fetch."""
         return self.epoch != NOT_LED and is_served(self.served)
+
+    @property
+    def deadline(self) -> str:
+        """The time within which the leader has to resign, and the fetch from which it counts."""
+        return f"it has to resign {RESIGNS_WITHIN:.0f} ms after the last valid fetch of a voter, which was voter {self.voter}'s"
 
     def await_resignation(self, also: Callable[[], object] | None = None) -> Settled:
         """Wait until the leader has resigned, in the time left since that fetch. Whenever it still leads, do something else
@@ -87,7 +93,7 @@ def leader_without_fetches_resigns(live: Live, voter: int, fetches: int) -> Clai
 
     gone, tenure = first_on_time(lead_and_resign), tenures[-1]
     yield premise(tenure.is_led, f"a leader that serves a voter: {tenure.served}")
-    yield held_if(gone, tenure.last, case="describe-quorum")
+    yield held_if(gone, tenure.last, case="describe-quorum", detail=tenure.deadline)
     refused = live.fetch_as(other_peer(voter), tenure.epoch, LogEnd(tenure.epoch - 1, 0))
     is_refused = refused.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(gone.require_also(is_refused), refused, case="fetch")
@@ -117,6 +123,15 @@ TRAFFIC: dict[str, Traffic] = {
 }
 
 
+FETCHES = {
+    "consumer": "fetches of a consumer",
+    "observer": "fetches of an observer",
+    "wrong-epoch": "fetches of that voter in another epoch",
+    "diverging": "fetches of that voter with another log",
+}
+"""Words for these fetches in an observation."""
+
+
 def _is_of_its_kind(case: str, answer: FetchedPartition) -> bool:
     """True if a leader answers this fetch as one of its kind."""
     if case == "wrong-epoch":
@@ -139,7 +154,9 @@ def other_fetches_are_no_progress(live: Live, case: str, voter: int, ghost: int)
     gone = first_on_time(lead_and_resign)
     yield premise(tenures[-1].is_led, f"a leader that serves a voter: {tenures[-1].served}")
     yield premise(_is_of_its_kind(case, others[0]), f"a {case} fetch that is answered as such: {others[0]}")
-    yield held_if(gone, tenures[-1].last, detail=f"there were {len(others)} fetches of the kind {case} meanwhile")
+    yield held_if(
+        gone, tenures[-1].last, detail=f"{tenures[-1].deadline}; then there were {len(others)} {FETCHES[case]}"
+    )
 
 
 STAYS = 2 * CHECK_QUORUM
