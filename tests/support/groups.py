@@ -191,10 +191,10 @@ class GroupHistory(LogHistory):
         answer = JoinGroupAnswer(version=5, error=Error.NONE, generation_id=generation, member_id=member)
         return self._answered(call, answer)
 
-    def syncs(self, member: str, generation: int, given: Partitions) -> Self:
+    def syncs(self, member: str, generation: int, given: Partitions = (), error: Error = Error.NONE) -> Self:
         call = self._asked(self.coordinator, "sync_group", GROUP, member, generation)
-        assignment = encode_assignment({READ.name: given})
-        return self._answered(call, SyncGroupAnswer(version=5, error=Error.NONE, assignment=assignment))
+        assignment = b"" if error else encode_assignment({READ.name: given})
+        return self._answered(call, SyncGroupAnswer(version=5, error=error, assignment=assignment))
 
     def classic_beats(self, member: str, generation: int, error: Error = Error.NONE) -> Self:
         call = self._asked(self.coordinator, "heartbeat", GROUP, member, generation)

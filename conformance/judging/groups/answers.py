@@ -23,11 +23,21 @@ STALE = frozenset((Error.ILLEGAL_GENERATION, Error.STALE_MEMBER_EPOCH))
 REMOVED = frozenset((Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID))
 FENCED = REMOVED | {Error.FENCED_MEMBER_EPOCH}
 GRANTED = frozenset((NONE,))
-DECIDED = FENCED | STALE | GRANTED | {Error.GROUP_ID_NOT_FOUND}
+OF_OTHERS = frozenset(
+    (
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.MEMBER_ID_REQUIRED,
+        Error.REBALANCE_IN_PROGRESS,
+        Error.UNRELEASED_INSTANCE_ID,
+    )
+)
+"""Errors of classic members and of joins, which a coordinator also answers if it takes a member for another kind of one."""
+DECIDED = FENCED | STALE | GRANTED | OF_OTHERS | {Error.GROUP_ID_NOT_FOUND}
 """The answers that say how a coordinator sees the member. Others are about the coordinator, the topic or the request."""
 MEMBER_FETCHES_FROM = since("OffsetFetchRequest", "MemberId")
 
-
+CLASSIC = {"beat": "a heartbeat", "sync": "SyncGroup"}
+"""The requests of an honest classic member that has joined, in words."""
 NOT_SERVED = frozenset((Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE))
 """The errors of a broker that does not coordinate the group, or not yet."""
 
@@ -239,7 +249,7 @@ def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
         if member is not None and _is_refused_join(member, beat):
             wrong = f"{_say(member, beat)}, though it joins with its own ids"
             yield Finding(False, "honest", (beat.asked, beat.event), wrong, "honest-member-removed")
-        standing = member.standing_during(beat) if member is not None and beat.error in FENCED | GRANTED else None
+        standing = member.standing_during(beat) if member is not None and beat.error in DECIDED else None
         if member is None or standing is None or _is_impostor(member, beat):
             continue
         is_honest = standing.exact and beat.epoch == standing.epoch
@@ -252,51 +262,59 @@ def honest_members_stay(story: GroupStory) -> Iterator[Claim]:
 
 @story_judge("KIP1251-INV-13", GroupStory, "classic", "beats")
 def honest_classic_members_stay(story: GroupStory) -> Iterator[Claim]:
-    """A classic member that heartbeats in time, after a member of the consumer protocol was granted a heartbeat, is known.
+    """A classic member that heartbeats or asks for its assignment in time, in a group of the consumer protocol, is known.
 
-    By then the group's conversion is written, with all its members. In a classic group those that just joined are not.
+    After a heartbeat that was granted to a member of the consumer protocol, or while one certainly is in the group, all members
+    are written. In a classic group those that just joined are not.
     """
     members = story.derive(members_of)
-    for beat in (one for one in story.classic if one.kind == "beat" and one.error in (NONE, Error.UNKNOWN_MEMBER_ID)):
-        member = members.get(beat.member_id)
-        if member is None or member.instance_id or (last := _last_granted_in_a_row(member, beat)) is None:
+    for asked in (one for one in story.classic if one.kind in CLASSIC and one.error in (NONE, Error.UNKNOWN_MEMBER_ID)):
+        member = members.get(asked.member_id)
+        if member is None or member.instance_id or (last := _last_granted_in_a_row(member, asked)) is None:
             continue
-        silent, slow = (SAFE_SHARE * seconds for seconds in member.timeouts)
-        is_upgraded = any(
-            one.error == NONE and last.joined < one.asked and one.event < beat.asked for one in story.beats
-        )
-        if is_upgraded and story.seconds(last.granted.asked, beat.event) < min(silent, slow):
-            excuse = None if beat.error == NONE else story.why_forgotten(last.granted, beat)
-            wrong = f"{beat.node} answered a heartbeat of {member} at generation {beat.generation} with {say_error(beat.error)}"
-            by = (last.granted.event, beat.event)
+        in_time = min(SAFE_SHARE * seconds for seconds in member.timeouts)
+        if story.seconds(last.granted.asked, asked.event) < in_time and _is_upgraded(story, last, asked):
+            excuse = None if asked.error == NONE else story.why_forgotten(last.granted, asked)
+            what = CLASSIC[asked.kind]
+            wrong = f"{asked.node} answered {what} of {member} at generation {asked.generation} with {say_error(asked.error)}"
+            by = (last.granted.event, asked.event)
             yield (
                 Excuse(excuse, "honest")
                 if excuse
-                else Finding(beat.error == NONE, "honest", by, wrong, "honest-member-removed")
+                else Finding(asked.error == NONE, "honest", by, wrong, "honest-member-removed")
             )
 
 
 class LastGranted(NamedTuple):
-    """The last granted request of a classic member, and the event of the answer that gave it its generation."""
+    """The last granted request of a classic member, and the one that gave it its generation or its assignment."""
 
     granted: ClassicRequest
-    joined: int
+    began: ClassicRequest
 
 
-def _last_granted_in_a_row(member: Member, beat: ClassicRequest) -> LastGranted | None:
-    """Return a classic member's last granted heartbeat or SyncGroup at a heartbeat's generation; None if any other request came
-    since its SyncGroup, except heartbeats that a coordinator could not serve."""
-    granted = None
-    for one in reversed([one for one in member.requests if one.asked < beat.asked]):
-        if not isinstance(one, ClassicRequest) or one.event > beat.asked or one.generation != beat.generation:
+def _last_granted_in_a_row(member: Member, asked: ClassicRequest) -> LastGranted | None:
+    """Return a classic member's last granted request at a request's generation: since its SyncGroup for a heartbeat, since its
+    JoinGroup for a SyncGroup. None if any other request came between, except those that a coordinator could not serve."""
+    granted, began = None, "sync" if asked.kind == "beat" else "join"
+    for one in reversed([one for one in member.requests if one.asked < asked.asked]):
+        if not isinstance(one, ClassicRequest) or one.event > asked.asked or one.generation != asked.generation:
             return None
-        if one.error == NONE and one.kind in ("sync", "beat"):
+        if one.error == NONE and one.kind in (began, asked.kind):
             granted = granted or one
-            if one.kind == "sync":
-                return LastGranted(granted, one.event)
-        elif one.kind != "beat" or one.error not in NOT_SERVED:
+            if one.kind == began:
+                return LastGranted(granted, one)
+        elif one.kind != asked.kind or one.error not in NOT_SERVED:
             return None
     return None
+
+
+def _is_upgraded(story: GroupStory, last: LastGranted, asked: ClassicRequest) -> bool:
+    """True if the group certainly is one of the consumer protocol at a request, and has the member in its log."""
+    if any(one.error == NONE and last.began.event < one.asked and one.event < asked.asked for one in story.beats):
+        return True
+    consumers = (one for one in story.derive(members_of).values() if not isinstance(one.requests[0], ClassicRequest))
+    stays = [stay for one in consumers for stay in one.stays_until(asked.event)]
+    return any(since < last.began.asked and asked.event <= until for since, until in stays)
 
 
 def _is_refused_join(member: Member, beat: Beat) -> bool:

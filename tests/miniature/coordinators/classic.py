@@ -113,7 +113,7 @@ def _must_rejoin(group: Group, member: Member) -> bool:
     return member.phase == "UNRELEASED_PARTITIONS" and not wanted & others
 
 
-def _consumer_member(group: Group, asked: Plain) -> Member:
+def _consumer_member(shard: Shard, group: Group, asked: Plain) -> Member:
     """Return the classic member of a request. Raises Refused."""
     id, instance = asked["member_id"], asked.get("group_instance_id") or ""
     known = group.static(instance) if instance else group.members.get(id)
@@ -121,7 +121,8 @@ def _consumer_member(group: Group, asked: Plain) -> Member:
         raise Refused(Error.UNKNOWN_MEMBER_ID)
     if known.id != id:
         raise Refused(Error.FENCED_INSTANCE_ID)
-    if not known.is_classic:
+    is_forgotten = "classic-members-forgotten-at-load" in shard.bugs and known.id in group.loaded_classic
+    if not known.is_classic or is_forgotten:
         raise Refused(Error.UNKNOWN_MEMBER_ID)
     if asked["generation_id"] != known.epoch:
         raise Refused(Error.ILLEGAL_GENERATION)
@@ -135,7 +136,9 @@ def sync(shard: Shard, asked: Plain) -> Plain:
     """Answer SyncGroup. Raises Refused."""
     assignment, group = b"", shard.state.groups.get(asked["group_id"])
     if group is not None:
-        member = _consumer_member(group, asked)
+        member = _consumer_member(shard, group, asked)
+        if "syncs-refused-after-load" in shard.bugs and member.id in group.loaded_classic:
+            raise Refused(Error.UNKNOWN_MEMBER_ID)
         if group.epoch > member.epoch and member.phase != "UNREVOKED_PARTITIONS":
             raise Refused(Error.REBALANCE_IN_PROGRESS)
         assignment = encode_places(shard.broker, {*member.assigned})
@@ -149,7 +152,7 @@ def heartbeat(shard: Shard, asked: Plain) -> Plain:
     """Answer a classic member's Heartbeat. Raises Refused."""
     group = shard.state.groups.get(asked["group_id"])
     if group is not None:
-        member = _consumer_member(group, asked)
+        member = _consumer_member(shard, group, asked)
         shard.renew_session(group.id, member.id, member.session_ms)
         rejoins = _must_rejoin(group, member) and "classic-not-told" not in shard.bugs
     else:

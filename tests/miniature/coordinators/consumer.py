@@ -95,6 +95,8 @@ def _member_before(shard: Shard, group: Group, asked: Plain) -> Member | None:
         if "joins-once" in shard.bugs:
             raise Refused(Error.UNKNOWN_MEMBER_ID)
         return known
+    if "taken-for-classic-at-load" in shard.bugs and group.loaded_classic:
+        raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     granted = epoch == known.epoch or _is_retry(known, epoch, _owned(asked))
     granted = granted or (epoch > known.epoch and "newer-epoch-granted" in shard.bugs)
     if not granted or ("third-epoch-fenced" in shard.bugs and known.epoch % 3 == 0):

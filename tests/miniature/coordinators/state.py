@@ -117,6 +117,8 @@ class Group:
     target_epoch: int = 0
     members: dict[str, Member] = dataclasses.field(default_factory=dict)
     targets: dict[str, frozenset[Place]] = dataclasses.field(default_factory=dict)
+    loaded_classic: set[str] = dataclasses.field(default_factory=set)
+    """The ids of the classic members that were loaded, for bugs of loading."""
 
     def static(self, instance: str) -> Member | None:
         return next((one for one in self.members.values() if instance and one.instance == instance), None)
@@ -180,6 +182,8 @@ class State:
             group.members.pop(member, None)
         elif kind == MEMBER and value is not None:
             self._take_member(group.members.setdefault(member, Member(member)), value)
+            if self.loading and group.members[member].is_classic:
+                group.loaded_classic.add(member)
         elif kind == ASSIGNMENT and (value is not None or member in group.members):
             self._take_assignment(group.members.setdefault(member, Member(member)), value)
 

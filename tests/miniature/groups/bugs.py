@@ -102,6 +102,21 @@ BUGS: dict[str, Bug] = by_name(
         ("rebalance-timer-stays", "the rebalance timeout goes on after the acknowledgement", "honest-member-removed"),
         ("timers-by-member-id", "a session ends for a member id, whatever its group", "honest-member-removed"),
         ("joins-once", "a member that is known may not join again", "honest-member-removed"),
+        (
+            "classic-members-forgotten-at-load",
+            "the next coordinator takes classic members for members of the consumer protocol",
+            "honest-member-removed",
+        ),
+        (
+            "syncs-refused-after-load",
+            "a classic member that was loaded may rejoin, but gets no assignment",
+            "honest-member-removed",
+        ),
+        (
+            "taken-for-classic-at-load",
+            "the next coordinator takes a group with a classic member for a classic one, and refuses heartbeats",
+            "honest-member-removed",
+        ),
         ("session-ends-early", "a session ends after a quarter of its timeout", "removed-too-early"),
         also=("KIP1251-INV-12", "KIP1251-INV-10"),
     ),

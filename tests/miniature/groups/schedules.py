@@ -22,6 +22,9 @@ SHORT = do.AlterGroup(setting="session")
 DESCRIBE = do.DescribeGroups()
 ISOLATED = Disturb(on="group-1", fault=shapes.Isolate(role="leader", clients_too=False), follow=False)
 
+BEAT_CLASSIC = do.Beat(member="eager-1")
+MIXED: list[do.GroupStep] = [CLASSIC, A, SETTLE]
+"""A classic member and one of the consumer protocol."""
 SHARED: list[do.GroupStep] = [A, SETTLE, B, QUIET]
 """Two members, of which the first was told to give up partitions and has not."""
 
@@ -78,6 +81,9 @@ SCHEDULES: dict[str, list[do.GroupStep]] = {
         BEAT,
     ],
     "joins-once": [A, do.Rejoin()],
+    "classic-members-forgotten-at-load": [*MIXED, MOVE, BEAT_CLASSIC],
+    "syncs-refused-after-load": [*MIXED, MOVE, B, BEAT_CLASSIC],
+    "taken-for-classic-at-load": [*MIXED, MOVE, BEAT],
     "session-ends-early": [SHORT, A, B, do.OutlastSession()],
     "aborted-group-offset-kept": [A, do.CommitInTransaction(), do.EndOpenTransaction(commit=False), FETCH],
     "tombstone-ignored": [A, B, SETTLE, do.LeaveGroup(member="member-2"), SETTLE, MOVE, DESCRIBE],

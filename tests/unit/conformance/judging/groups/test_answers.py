@@ -251,6 +251,22 @@ def test_fetch_that_is_not_stable_after_a_fault() -> None:
     [
         pytest.param(lambda: kept().beats("a", 4), ("honest", "held"), id="stays"),
         pytest.param(lambda: kept().beats("a", 4, error=FENCED), ("honest", "honest-member-removed"), id="is fenced"),
+        pytest.param(
+            lambda: kept().beats("a", 4, error=Error.INCONSISTENT_GROUP_PROTOCOL),
+            ("honest", "honest-member-removed"),
+            id="is taken for a member of another protocol",
+        ),
+        pytest.param(
+            lambda: kept().beats("a", 4, error=Error.GROUP_ID_NOT_FOUND),
+            ("honest", "honest-member-removed"),
+            id="is refused, since the group is not known",
+        ),
+        pytest.param(
+            lambda: fallen_silent(44).beats("a", 2, error=Error.INCONSISTENT_GROUP_PROTOCOL),
+            None,
+            id="is taken for a member of another protocol once it may be removed",
+        ),
+        pytest.param(lambda: kept().beats("a", 4, error=Error.NOT_COORDINATOR), None, id="is not served"),
         pytest.param(lambda: kept().beats("a", 9, error=FENCED), None, id="is fenced at a greater epoch"),
         pytest.param(
             lambda: kept().joins("c", error=UNKNOWN), ("honest", "honest-member-removed"), id="is not known as it joins"
@@ -386,4 +402,39 @@ def upgraded() -> GroupHistory:
     ],
 )
 def test_classic_member_that_heartbeats(tells: Tells, expected: str | None) -> None:
+    assert last(honest_classic_members_stay, tells()) == (expected and ("honest", expected))
+
+
+def rejoined() -> GroupHistory:
+    """Let a classic member rejoin a group that has been upgraded."""
+    return upgraded().classic_beats("a", 1, Error.REBALANCE_IN_PROGRESS).classic_joins("a", 2)
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: rejoined().syncs("a", 2), "held", id="is assigned"),
+        pytest.param(lambda: rejoined().syncs("a", 2, error=UNKNOWN), "honest-member-removed", id="is forgotten"),
+        pytest.param(
+            lambda: (
+                rejoined().moved(2).syncs("a", 2, error=Error.COORDINATOR_LOAD_IN_PROGRESS).syncs("a", 2, error=UNKNOWN)
+            ),
+            "honest-member-removed",
+            id="is forgotten by the next coordinator",
+        ),
+        pytest.param(lambda: rejoined().syncs("a", 1, error=UNKNOWN), None, id="asks at the generation before"),
+        pytest.param(lambda: rejoined().later(60).syncs("a", 2, error=UNKNOWN), None, id="was silent"),
+        pytest.param(lambda: rejoined().classic_leaves("a").syncs("a", 2, error=UNKNOWN), None, id="has left"),
+        pytest.param(
+            lambda: upgraded().leaves("b").classic_joins("a", 2).syncs("a", 2, error=UNKNOWN),
+            None,
+            id="in a group that is downgraded",
+        ),
+        pytest.param(
+            lambda: GroupHistory().classic_joins("a", 1).syncs("a", 1, error=UNKNOWN), None, id="in a classic group"
+        ),
+    ],
+)
+def test_classic_member_that_asks_for_its_assignment(tells: Tells, expected: str | None) -> None:
+    """In a classic group the next coordinator does not know who has joined and was not assigned yet."""
     assert last(honest_classic_members_stay, tells()) == (expected and ("honest", expected))
