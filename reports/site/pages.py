@@ -16,6 +16,7 @@ from reports.rule_changes import with_observations
 from reports.site import overview, views
 from reports.site.evidence import evidence_pages
 from reports.site.render import ASSETS, put_file, raw_link, read_asset, render_page
+from reports.site.statement_pages import statement_pages, statement_path
 from reports.site.trend import trend
 from reports.site.views import anchor_of_label
 from reports.texts.wording import ALARMING, column_problems, commands_again, doubtful_deviations
@@ -47,6 +48,8 @@ def write_site(merged: Merged, catalogue: Catalogue, out: Path, run: Path | None
     put_file(out, "runs.html", _runs_page(matrix, insights))
     pages += _write_rows(matrix, groups, evidence, out, run)
     pages += _write_differences(differences, out)
+    for path, text in statement_pages(matrix):
+        put_file(out, path, text)
     _remove_old_pages(out, pages)
     return out / "index.html"
 
@@ -68,6 +71,7 @@ def _index_page(matrix: Matrix, groups: Sequence[views.FamilyView], differences:
         used=used,
         alarming=ALARMING,
         anchors=[anchor_of_label(label) for label in matrix.kafka_versions],
+        statement_path=statement_path,
     )
 
 
@@ -87,7 +91,7 @@ def _faults_page(matrix: Matrix, insights: Insights, groups: Sequence[views.Fami
 
 def _runs_page(matrix: Matrix, insights: Insights) -> str:
     spent = overview.spent_views(insights.spent, matrix.kafka_versions)
-    return render_page("runs.html.j2", "runs.html", matrix=matrix, spent=spent)
+    return render_page("runs.html.j2", "runs.html", matrix=matrix, spent=spent, statement_path=statement_path)
 
 
 def _write_rows(

@@ -13,9 +13,9 @@ from reports.matrix_file import INSIGHTS, ComparedMatrix
 from reports.texts.badges import badges
 from reports.texts.junit import junit
 from reports.texts.markdown import markdown, summary
-from reports.texts.statement import statements
+from reports.texts.statement import STATEMENTS, statements
 
-BADGES, STATEMENTS = "badges", "statements"
+BADGES = "badges"
 
 
 def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: ComparedMatrix | None = None) -> None:
@@ -31,7 +31,7 @@ def write_texts(matrix: Matrix, insights: Insights, out: Path, baseline: Compare
         (out / name).write_bytes(text)
     encoded = {name: msgspec.json.encode(badge) + b"\n" for name, badge in badges(matrix).items()}
     _write_folder(out / BADGES, encoded)
-    _write_folder(out / STATEMENTS, {name: text.encode() for name, text in statements(matrix).items()})
+    _write_folder(out / STATEMENTS, {f"{name}.md": text.encode() for name, text in statements(matrix).items()})
 
 
 def _write_folder(folder: Path, wanted: Mapping[str, bytes]) -> None:

@@ -27,6 +27,8 @@ from reports.texts.wording import (
 
 COMMENT = 65_536
 """The maximum number of characters of a comment on GitHub."""
+MENTION = "@\u200b"
+"""A commercial at after which no name is read, which would notify a user."""
 _SHOWN = 60
 _SHOWN_IN_SUMMARY = 20
 """The maximum number of rows listed in words, since comments have a limit, and so do readers."""
@@ -238,4 +240,4 @@ def escape(text: str) -> str:
     plain = html.escape(" ".join(text.split()), quote=False)
     for sign in "\\`*_[]|~":
         plain = plain.replace(sign, f"\\{sign}")
-    return plain.replace("@", "@\u200b")
+    return plain.replace("@", MENTION)

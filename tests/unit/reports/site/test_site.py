@@ -21,6 +21,7 @@ from reports.matrix import Matrix, Pooled
 from reports.merge import Merged
 from reports.site import write_site
 from reports.site.render import raw_link, read_asset
+from reports.texts.statement import statements
 from reports.texts.wording import GLYPHS, MEANINGS
 from tests.support.sample_matrix import ROW, all_cases, checks, known_deviation, matrix, violation
 
@@ -136,7 +137,7 @@ def site(made: Merged, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in {*found, f"evidence/{EVIL}"} - {"../../outside", ""}:
         (run / path).mkdir(parents=True, exist_ok=True)
     write_site(made, shipped_rows(), out, run)
-    for name in ("matrix.json", "matrix.md"):
+    for name in ("matrix.json", "matrix.md", *(f"statements/{name}.md" for name in statements(made.matrix))):
         (out / name).write_text("")
     return out
 
@@ -308,6 +309,19 @@ def test_premises_never_met_and_faults_without_a_witness_stand_out(pages: dict[s
     assert "2 / 3, 1 healed" in text
     assert re.search("2 / 3 ?67 %", text)
     assert re.search(r"zombie .*5 / 6 ?6 examples", text)
+
+
+def test_each_column_has_a_statement_that_index_and_runs_lead_to(site: Path, pages: dict[str, Page]) -> None:
+    for label in ("3.9.2", "4.3.1"):
+        path = f"statements/{label}.html"
+        assert path in pages["index.html"].values("a", "href")
+        assert path in pages["runs.html"].values("a", "href")
+        page = pages[path]
+        assert f"../rows/{ROW}.html" in page.values("a", "href"), "a row that it names is one click away"
+        assert f"../statements/{label}.md" in page.values("a", "href")
+        assert not page.values("td", "style"), "the policy forbids styles in the page"
+    assert "alert(1)" in pages["statements/4.3.1.html"].text, "foreign text is shown, and escaped"
+    assert len(list((site / "statements").glob("*.html"))) == len(COLUMNS)
 
 
 def test_runs_tell_images_seeds_and_time(pages: dict[str, Page]) -> None:
