@@ -1,5 +1,8 @@
 """A leader whose followers are all played by the kit, and the records that it commits (KIP-595)."""
 
+import struct
+
+import msgspec
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
@@ -14,8 +17,9 @@ from protocol.codes import Error
 from protocol.log import CONSUMER, FetchOptions, FetchPartition, LeaderAndEpoch
 from protocol.messages import PendingRequest
 from protocol.quorum import METADATA, QuorumAnswer
+from protocol.records import Batch, ControlType
 from protocol.words import say
-from strategies.inputs import versions_back
+from strategies.inputs import NEAR_EPOCHS_AHEAD, versions_back
 
 VOTERS = sampled_from(PEERS)
 DESCRIBED = ("KIP595-DQ-01", "leader")
@@ -26,6 +30,51 @@ SERVED = ("KIP595-FETCH-04", "matching")
 
 def describe(frozen: Frozen) -> QuorumAnswer:
     return frozen.client.describe_quorum()
+
+
+class VoterId(msgspec.Struct, frozen=True):
+    voter_id: int
+
+
+class LeaderChange(msgspec.Struct, frozen=True):
+    """The fields of a LeaderChange record that all versions have."""
+
+    leader_id: int
+    voters: tuple[VoterId, ...]
+    granting_voters: tuple[VoterId, ...]
+
+
+@probe("KIP595-LOG-01", "KIP595-INV-16", rig=FROZEN, cases=["first-batch", "granting-voters"], examples=3, leader=VOTERS,
+       ahead=NEAR_EPOCHS_AHEAD)  # fmt: skip
+def leader_change_names_those_who_voted(frozen: Frozen, leader: int, ahead: int) -> Claims:
+    """The first record of a new leader's epoch names it, all voters, and those that voted for it: itself and one peer."""
+    asked = frozen.candidate(leader, ahead)
+    epoch = frozen.win(asked)
+    first = frozen.bench.eventually(
+        lambda: next((batch for batch in frozen.log_on_disk() if batch.leader_epoch == epoch), None),
+        f"a batch of epoch {epoch} in the log of {frozen.name}",
+        due="epoch in the log",
+    )
+    change = leader_change_in(frozen, first)
+    named = change is not None and change.leader_id == frozen.id and _ids(change.voters) == {frozen.id, *PEERS}
+    shown = f"epoch {epoch}, in which {asked.peer} alone voted for {frozen.id}, begins with {say(change or first)}"
+    yield held_if(named, case="first-batch", detail=shown)
+    granted = change is not None and _ids(change.granting_voters) == {frozen.id, asked.peer}
+    yield held_if(granted, case="granting-voters", detail=shown)
+    yield held_if(granted, row="KIP595-INV-16", case="log", detail=shown)
+
+
+def leader_change_in(frozen: Frozen, first: Batch) -> LeaderChange | None:
+    """Return the LeaderChange record with which a batch begins; None if it begins with another record."""
+    record = next(iter(first.records), None)
+    if record is None or record.control_type is not ControlType.LEADER_CHANGE or record.value is None:
+        return None
+    [version] = struct.unpack_from(">h", record.value)
+    return frozen.bench.decode(("kafka-clients",), "LeaderChangeMessage", record.value, LeaderChange, version)
+
+
+def _ids(voters: tuple[VoterId, ...]) -> set[int]:
+    return {one.voter_id for one in voters}
 
 
 @probe("KIP595-HW-01", rig=FROZEN, voter=VOTERS, ahead=integers(1, 5))

@@ -15,7 +15,8 @@ from conformance.rigs.quorum.live import CHECK_QUORUM, ELECTION_TIMEOUT, FETCH_T
 from history.readings import Received
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC
-from tests.support.scripted_voter import OWN, Voter, VoterCluster, bench_on
+from tests.support.scripted_voter import OWN, Voter
+from tests.support.voter_cluster import VoterCluster, bench_on
 
 NEVER = float("inf")
 SHUTDOWN = 5.0

@@ -7,36 +7,23 @@ each message takes `lag`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
-import msgspec
-
-from conformance.core.bench import Bench
-from conformance.core.checks import Check
-from conformance.core.cluster import Moment
-from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.judging.facts.quorum import QUORUM_STATE
-from conformance.rigs.quorum.frozen import FROZEN, PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
+from conformance.rigs.quorum.frozen import PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
 from fixtures.cluster.config import PEER_PORTS, UNCHANGED
 from fixtures.cluster.storage import DatedFile
-from fixtures.tape import LiveTape
-from fixtures.waiting import Overdue
-from fixtures.wire import NodeClient, NotSent, Tap, Unanswered
-from fixtures.wire.calls import Reply
+from fixtures.wire import NotSent
 from fixtures.wire.records import encode_batch, read_batches
-from history.due import Due
-from history.events import Example, ProcessEnd
+from history.events import ProcessEnd
 from history.readings import Received
-from history.shards import Column
 from protocol.codes import Error
-from protocol.messages import PendingRequest
 from protocol.quorum import METADATA_TOPIC
 from protocol.records import NewBatch
-from tests.support.declared import facts_of
-from tests.support.unwritten import Unwritten
+from tests.support.control_records import leader_change
 
 T = TypeVar("T")
 
@@ -45,8 +32,6 @@ MEMBERS = FROZEN_VOTER.members()
 OWN = MEMBERS[0].id
 CLUSTER = "some-cluster"
 HIGHEST = {"Vote": 2, "BeginQuorumEpoch": 1, "EndQuorumEpoch": 1, "DescribeQuorum": 2, "Fetch": 18, "FetchSnapshot": 1}
-RANGES = {**facts_of("4.3.1").ranges, **{f"controller.{api}": high for api, high in HIGHEST.items()}}
-COLUMN = Column(label="4.3.1", version="4.3.1", image="some", image_id="some", ranges=RANGES)
 BACKOFF = 1.0
 TIMEOUT = REQUEST_TIMEOUT / 1000
 
@@ -204,14 +189,20 @@ class Voter:
         else:
             self.become("prospective", self.epoch, self.leader, self.voted)
 
+    def leader_change(self, granted: set[int]) -> NewBatch:
+        voters = {OWN, *self.peers} - ({PEERS[1]} if "names-too-few-voters" in self.bugs else set())
+        granting = voters if "names-all-as-granting" in self.bugs else {OWN, *granted}
+        return leader_change(OWN + ("names-another-leader" in self.bugs), voters, granting, self.end, self.epoch)
+
     def won(self) -> None:
+        granted = self.granted
         if self.role == "prospective":
             raised = self.epoch + (0 if "epoch-not-raised" in self.bugs else 1)
             self.become("candidate", raised, voted=OWN)
         else:
             self.become("leader", self.epoch, OWN, OWN if "leader-keeps-vote" in self.bugs else -1)
             self.ends, self.observers = dict.fromkeys(self.peers, -1), {}
-            self.append(1)
+            self.take(self.leader_change(granted))
             self.append(2)
             self.appends_at = self.now + 0.05
         self.tick()
@@ -481,117 +472,3 @@ class Voter:
             raise FileNotFoundError(path)
         state = {"data_version": 0, **dict(zip(("leaderId", "leaderEpoch", "votedId"), self.stored, strict=True))}
         return DatedFile(json.dumps(state).encode(), int(self.stored_at * 1000))
-
-
-class VoterClient(NodeClient):
-    """The kit's own client, down to the fields of the schema."""
-
-    def __init__(self, voter: Voter, tap: Tap) -> None:
-        super().__init__(NAME, "", 0, None, tap)  # type: ignore[arg-type]  # nothing is encoded
-        self._voter = voter
-
-    def choose_version(self, api: str, version: int | None = None, *, at_most: int | None = None) -> int:
-        return HIGHEST[api] if version is None else version
-
-    def has_field(self, api: str, field: str, version: int) -> bool:
-        return True
-
-    def call(self, api: str, version: int | None = None, *, wait_ms: int = 0, **fields: Any) -> Reply:
-        chosen = self.choose_version(api, version)
-        return Reply(chosen, self._voter.call(api, chosen, fields))
-
-    def park(self, api: str, version: int | None = None, **fields: Any) -> PendingRequest:
-        self._delayed = (self._voter.epoch, fields)
-        return PendingRequest(1, api, self.choose_version(api, version))
-
-    def unpark(self, parked: PendingRequest, within: float) -> Reply:
-        epoch, fields = self._delayed
-        if self._voter.epoch == epoch or "fetches-stay-delayed" in self._voter.bugs:
-            self._voter.pass_time(self._voter.now + within)
-            raise Unanswered("a delayed fetch", within)
-        return self.call(parked.api, parked.version, **fields)
-
-
-class VoterCluster:
-    """A `conformance.core.cluster.Cluster` and its scripted peers; `late` is what the starvation monitor reports."""
-
-    def __init__(self, voter: Voter, late: float = 0.0) -> None:
-        self.voter = voter
-        self._late = late
-
-    @property
-    def peers(self) -> Any:
-        return self
-
-    def client(self, name: str, tap: Tap, *, controller: bool = False) -> NodeClient:
-        return VoterClient(self.voter, tap)
-
-    def node(self, name: str) -> Any:
-        return self.voter
-
-    container = node
-
-    def remove_file(self, name: str, path: str) -> None:
-        self.voter.stored, self.voter.forgot = (-1, self.voter.last_epoch, -1), True
-
-    def process_ends(self) -> dict[str, ProcessEnd]:
-        return {}
-
-    def cpu_pressure(self) -> float:
-        return 0.0
-
-    def now(self) -> Moment:
-        return Moment(self.voter.now, int(self.voter.now * 1000))
-
-    def seconds_late(self, since: float) -> float:
-        return self._late
-
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
-        ends = self.voter.now + within
-        while True:
-            answer = probe()
-            if answer is not None and answer is not False:
-                return answer
-            if self.voter.now >= ends:
-                raise Overdue(f"{what}: not within {within:g} s", due=due, within=within, late=self._late)
-            self.voter.pass_time(self.voter.now + 0.02)
-
-    # --- scripted peers
-
-    def receive(self, api: str, peer: int | None, within: float) -> Received | None:
-        until = self.voter.now + within
-        while True:
-            for one in self.voter.inbox:
-                if api in ("", one.api) and peer in (None, one.peer) and one.at <= self.voter.now:
-                    self.voter.inbox.remove(one)
-                    self.voter.read.append(one)
-                    return one
-            if self.voter.now >= until:
-                return None
-            self.voter.pass_time(min(until, self.voter.now + 0.005))
-
-    def recall(self) -> None:
-        self.voter.inbox, self.voter.read = [*self.voter.read, *self.voter.inbox], []
-
-    def reply(self, number: int, body: dict[str, Any]) -> bool:
-        [asked] = [one for one in self.voter.read if one.number == number]
-        self.voter.read.remove(asked)
-        return self.voter.answer(asked, body)
-
-
-def on_voter(
-    check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any
-) -> ExampleOutcome:
-    """Run one example of a probe on such a voter, after its rig was prepared."""
-    cluster = VoterCluster(Voter(frozenset(bugs), lag), late)
-    context = msgspec.to_builtins(FROZEN.prepare(bench_on(cluster, check, case))) if check.rig.shared else {}
-    return evaluate_check(check, bench_on(cluster, check, case), inputs, context)
-
-
-def bench_on(cluster: VoterCluster, check: Check, case: str) -> Bench:
-    known = case or (check.cases[0] if check.cases else "")
-    example = Example(
-        example="e", check=check.id, column=COLUMN.label, case=known, members=msgspec.to_builtins(MEMBERS)
-    )
-    tape = LiveTape(Unwritten(), example)  # type: ignore[arg-type]  # all of a writer that a tape uses
-    return Bench(tape, COLUMN, MEMBERS, cluster)  # type: ignore[arg-type]  # all of a cluster that these probes ask for

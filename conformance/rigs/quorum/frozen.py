@@ -265,7 +265,10 @@ class Frozen:
 
     def lead(self, leader: int = PEERS[0], ahead: int = 1) -> int:
         """Make the voter the leader of a later epoch than a former leader's, by one peer's vote; return the epoch."""
-        asked = self.candidate(leader, ahead)
+        return self.win(self.candidate(leader, ahead))
+
+    def win(self, asked: Received) -> int:
+        """Make the candidate the leader by this vote alone; return the epoch."""
         epoch = candidate_epoch(asked)
         self.grant(asked)
         led = LeaderAndEpoch(self.id, epoch)

@@ -16,7 +16,7 @@ from conformance.rigs.quorum.frozen import FROZEN
 from fixtures.waiting import Overdue
 from history.due import Due
 from tests.support.probe_examples import examples
-from tests.support.scripted_voter import on_voter
+from tests.support.voter_cluster import on_voter
 
 PROBES = [check for check in all_checks().values() if check.rig in (FROZEN, EXPENDABLE, BARE)]
 
@@ -45,6 +45,9 @@ def test_requests_that_a_slow_voter_gave_up_are_counted() -> None:
 
 
 BUGS = {
+    "names-all-as-granting": {("KIP595-LOG-01", "granting-voters"), ("KIP595-INV-16", "log")},
+    "names-too-few-voters": {("KIP595-LOG-01", "first-batch")},
+    "names-another-leader": {("KIP595-LOG-01", "first-batch")},
     "one-wait-for-all": {("KIP595-END-02", "version-0"), ("KIP595-END-02", "version-1"), ("KIP595-END-03", "first-of-three")},
     "leader-keeps-vote": {("KIP595-QS-03", "leader")},
     "reads-stop-at-watermark": {("KIP595-FETCH-04", "matching"), ("KIP595-FETCH-06", "uncommitted")},

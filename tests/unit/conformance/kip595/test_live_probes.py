@@ -13,7 +13,7 @@ from conformance.kip595.live_elections import lost_fetches_start_no_election
 from conformance.rigs.quorum.live import FETCH_TIMEOUT, LIVE_RIG, LIVE_RIG_OF_FIVE, Live
 from tests.support.live_voter import LiveVoter, on_live_voter
 from tests.support.probe_examples import examples
-from tests.support.scripted_voter import VoterCluster, bench_on
+from tests.support.voter_cluster import VoterCluster, bench_on
 
 PROBES = [check for check in all_checks().values() if check.rig in (LIVE_RIG, LIVE_RIG_OF_FIVE)]
 
