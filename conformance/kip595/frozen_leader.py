@@ -100,9 +100,10 @@ def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, a
     yield held_if(after.high_watermark == end.offset + 1, past, after, case="past-epoch-start")
 
 
-@probe("KIP595-HW-02", rig=FROZEN, cases=["exact"], voter=VOTERS, ahead=integers(1, 5))
-def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int) -> Claims:
-    """If only one of two followers fetches, the high watermark is its fetch offset."""
+@probe("KIP595-HW-02", "KIP595-HW-04", rig=FROZEN, cases=["exact"], voter=VOTERS, ahead=integers(1, 5),
+       back=integers(2, 6))  # fmt: skip
+def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead: int, back: int) -> Claims:
+    """If only one of two followers fetches, the high watermark is its fetch offset; it stays if that follower goes back."""
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
     first = LogEnd(epoch, end.offset + 1)
@@ -115,6 +116,12 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
         yield premise(matches, f"a fetch that was served: {fetch}", promised=SERVED)
         yield premise(now.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
         yield held_if(now.high_watermark == start, fetch, now)
+    again = frozen.fetch_as(voter, epoch, LogEnd(epoch, starts[-back]))
+    after = describe(frozen)
+    yield premise(again.error is Error.NONE, f"a fetch further back that was served: {again}", promised=SERVED)
+    yield premise(after.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
+    stays = after.high_watermark == again.high_watermark == now.high_watermark
+    yield held_if(stays, now, again, after, row="KIP595-HW-04", case="leader")
 
 
 def stands_again(asked: Received, epoch: int) -> bool:

@@ -357,7 +357,7 @@ class Voter:
             ends = sorted([*ends, *self.observers.values()])
             reached = ends[len(ends) // 2]
         if reached > min(one.base_offset for one in self.log if one.leader_epoch == self.epoch):
-            self.high_watermark = max(self.high_watermark, reached)
+            self.high_watermark = reached if "hw-goes-back" in self.bugs else max(self.high_watermark, reached)
 
     # --- answers of the check
 

@@ -122,7 +122,15 @@ LATER: dict[str, tuple[Callable[[QuorumHistory], QuorumHistory], list[tuple[str,
     "a lower one in an older epoch": (lambda h: h.fetched(by=102, epoch=3, watermark=8), []),
     "none yet": (lambda h: h.described(9, 9, 9, watermark=-1, epoch=5), []),
     "a lower one to a fetch that is refused": (lambda h: h.fetched(error=6, watermark=0), []),
-    "a lower one in a scripted quorum": (lambda h: h.plays_peers().described(9, 9, 9, watermark=8), []),
+    "a lower one of the same leader in a scripted quorum": (
+        lambda h: h.plays_peers().described(9, 9, 9, watermark=8),
+        [("describe-quorum", "violated")],
+    ),
+    "a lower one in a later epoch of a scripted quorum": (
+        lambda h: h.plays_peers().described(9, 9, 9, watermark=8, epoch=5),
+        [],
+    ),
+    "a lower one of another node in a scripted quorum": (lambda h: h.plays_peers().fetched(by=102, watermark=8), []),
     "a lower one after a fetch in the name of a voter": (
         lambda h: h.fetched(replica=102).described(9, 9, 9, watermark=8),
         [],
