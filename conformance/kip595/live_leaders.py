@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import integers, permutations, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe
 from conformance.core.waiting import Settled
@@ -16,9 +16,11 @@ from conformance.rigs.quorum.live import (
     ELECTION_TIMEOUT,
     FETCH_TIMEOUT,
     LIVE_RIG,
+    LIVE_RIG_OF_FIVE,
     NOT_LED,
     SLACK,
     Live,
+    LiveOfFive,
     first_on_time,
     is_pre_vote,
 )
@@ -32,6 +34,7 @@ from protocol.words import say
 
 VOTERS = sampled_from(PEERS)
 GHOST = sampled_from(GHOSTS)
+ORDER = permutations(LiveOfFive.others)
 RESIGNS_WITHIN = CHECK_QUORUM + SLACK
 """Milliseconds after the last fetch of a majority within which a leader has resigned."""
 
@@ -47,13 +50,14 @@ def is_served(answer: FetchedPartition) -> bool:
 
 
 class Tenure:
-    """The voter as a leader whose last valid fetch of a voter was `served`; `last` is its latest description of the quorum."""
+    """The voter as a leader by the votes of some voters, of whose valid fetches the last was `served`; `last` is its latest
+    description of the quorum."""
 
-    def __init__(self, live: Live, voter: int, fetches: int = 1) -> None:
+    def __init__(self, live: Live, *voters: int, fetches: int = 1) -> None:
         self.live = live
-        self.voter = voter
-        self.epoch = live.lead_by(voter)
-        self.served = [live.fetch_to_end(voter, self.epoch) for _ in range(fetches)][-1]
+        self.voter = voters[-1]
+        self.epoch = live.lead_by(*voters)
+        self.served = [live.fetch_to_end(voter, self.epoch) for voter in voters * fetches][-1]
         self.fetched = live.now()
         self.last = live.describe()
 
@@ -88,7 +92,7 @@ def leader_without_fetches_resigns(live: Live, voter: int, fetches: int) -> Clai
     tenures: list[Tenure] = []
 
     def lead_and_resign() -> Settled:
-        tenures.append(Tenure(live, voter, fetches))
+        tenures.append(Tenure(live, voter, fetches=fetches))
         return tenures[-1].await_resignation()
 
     gone, tenure = first_on_time(lead_and_resign), tenures[-1]
@@ -103,10 +107,28 @@ def leader_without_fetches_resigns(live: Live, voter: int, fetches: int) -> Clai
         f"EndQuorumEpoch of epoch {tenure.epoch} at both peers",
         (REQUEST_TIMEOUT + SLACK) / 1000,
     )
-    ends = [one.peer for one in live.requests("EndQuorumEpoch", tenure.epoch)]
-    yield held_if(
-        ends_sent, case="end-sent", detail=f"EndQuorumEpoch came to the peers {say(ends)}; the voters are {say(PEERS)}"
-    )
+    ends = live.requests("EndQuorumEpoch", tenure.epoch)
+    in_its_name = ends_sent.require_also(all(map(live.sent_as_leader, ends)))
+    shown = f"EndQuorumEpoch came to the peers {say([one.peer for one in ends])}; the voters are {say(PEERS)}"
+    yield held_if(in_its_name, case="end-sent", detail=f"{shown}: {say(ends[:1])}")
+
+
+@probe("KIP595-LEAD-01", rig=LIVE_RIG_OF_FIVE, cases=["describe-quorum"], examples=2, order=ORDER)
+def leader_with_fetches_of_a_minority_resigns(live: LiveOfFive, order: list[int]) -> Claims:
+    """A leader of five is no leader after 1.5 fetch timeouts in which only one of the other four voters goes on fetching."""
+    tenures: list[Tenure] = []
+    served: list[FetchedPartition] = []
+
+    def lead_and_resign() -> Settled:
+        tenures.append(tenure := Tenure(live, *order[:2]))
+        served.clear()
+        return tenure.await_resignation(lambda: served.append(live.fetch_to_end(order[0], tenure.epoch)))
+
+    gone = first_on_time(lead_and_resign)
+    yield premise(tenures[-1].is_led, f"a leader that serves voters: {tenures[-1].served}")
+    yield premise(bool(served) and is_served(served[0]), f"a voter that goes on fetching: {say(served[:1])}")
+    detail = f"{tenures[-1].deadline}; voter {order[0]} alone fetched {len(served)} times meanwhile"
+    yield held_if(gone, tenures[-1].last, detail=detail)
 
 
 Traffic = Callable[[Live, int, int, int], FetchedPartition]
@@ -261,9 +283,11 @@ def new_leader_announces_itself(live: Live, silent: int, ghost: int) -> Claims:
         f"BeginQuorumEpoch of epoch {epoch} at both peers",
         REPEATS_WITHIN / 1000,
     )
-    addressed = {one.body.get("voter_id", one.peer) for one in live.requests("BeginQuorumEpoch", epoch)}
-    to_voters = both.require_also(addressed <= set(PEERS))
-    yield held_if(to_voters, case="each-voter", detail=f"it came to {say(sorted(addressed))}, voters are {say(PEERS)}")
+    begun = live.requests("BeginQuorumEpoch", epoch)
+    addressed = {one.body.get("voter_id", one.peer) for one in begun}
+    right = addressed <= set(PEERS) and all(map(live.sent_as_leader, begun))
+    shown = f"it came to {say(sorted(addressed))}, voters are {say(PEERS)}: {say(begun[:1])}"
+    yield held_if(both.require_also(right), case="each-voter", detail=shown)
     again = live.answer_while_waiting(
         lambda: begins(silent, 2),
         unanswered,

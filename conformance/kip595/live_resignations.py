@@ -85,15 +85,19 @@ def await_ends(live: LiveOfFive, epoch: int, react: React, times: dict[int, int]
 
 
 def names_successors(live: LiveOfFive, epoch: int, order: list[int]) -> bool:
-    """True if each EndQuorumEpoch of this epoch lists the other voters by their fetch offsets, the largest first."""
-    return all(successors(end) == order for end in live.requests("EndQuorumEpoch", epoch))
+    """True if each EndQuorumEpoch of this epoch is in the voter's own name, and lists the other voters by their fetch offsets,
+    the largest first."""
+    ends = live.requests("EndQuorumEpoch", epoch)
+    return all(live.sent_as_leader(end) and successors(end) == order for end in ends)
 
 
 def ends_in_words(live: LiveOfFive, epoch: int, order: list[int]) -> str:
     ends = live.requests("EndQuorumEpoch", epoch)
     lists = {tuple(successors(end)) for end in ends}
+    named = sorted({end.partition["leader_id"] for end in ends})
     return (
-        f"EndQuorumEpoch of epoch {epoch} came to {say([end.peer for end in ends])} with the successors {say(sorted(lists))}; "
+        f"EndQuorumEpoch of epoch {epoch} and leader {say(named)} came to {say([end.peer for end in ends])} "
+        f"with the successors {say(sorted(lists))}; "
         f"by fetch offset they are {say(order)}"
     )
 

@@ -12,10 +12,11 @@ import msgspec
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleOutcome, evaluate_check
 from conformance.rigs.quorum.live import CHECK_QUORUM, ELECTION_TIMEOUT, FETCH_TIMEOUT, LIVE_RIG, Live, LiveOfFive
+from fixtures.cluster.config import CONTROLLER_PORT
 from history.readings import Received
 from protocol.codes import Error
 from protocol.quorum import METADATA_TOPIC
-from tests.support.scripted_voter import OWN, Voter
+from tests.support.scripted_voter import CLUSTER, NAME, OWN, Voter
 from tests.support.voter_cluster import VoterCluster, bench_on
 
 NEVER = float("inf")
@@ -98,8 +99,11 @@ class LiveVoter(Voter):
         """Send a request as leader to each voter that has not answered it."""
         for peer in self.peers[:1] if "tells-one" in self.bugs else self.peers:
             if peer not in self.flight and peer not in self.done:
-                place = {"leader_id": OWN, "leader_epoch": self.epoch, **more}
-                self.send(peer, api, {"voter_id": peer, "topics": [{"partitions": [place]}]})
+                leader = peer if "sent-in-another-name" in self.bugs else OWN
+                place = {"leader_id": leader, "leader_epoch": self.epoch, **more}
+                host = "nowhere" if "sent-from-nowhere" in self.bugs else NAME
+                own = {"cluster_id": CLUSTER, "leader_endpoints": [{"host": host, "port": CONTROLLER_PORT}]}
+                self.send(peer, api, {**own, "voter_id": peer, "topics": [{"partitions": [place]}]})
                 self.done |= {peer} if "one-shot" in self.bugs else set()
 
     def successors(self) -> list[int]:
@@ -179,7 +183,8 @@ class LiveVoter(Voter):
     def progress(self, replica: int) -> None:
         """Go on leading for as long again once a majority has fetched."""
         self.fetched_by.add(replica)
-        if "no-fetch-counts" not in self.bugs and len(self.fetched_by) >= len(self.peers) // 2:
+        enough = 1 if "one-voter-is-enough" in self.bugs else len(self.peers) // 2
+        if "no-fetch-counts" not in self.bugs and len(self.fetched_by) >= enough:
             self.fetched_by, self.deadline = set(), self.now + self.patience("leader")
 
     # --- its process

@@ -10,6 +10,8 @@ from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.quorum import frozen
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import cluster_id_of, leader_in
+from fixtures.cluster.config import CONTROLLER_PORT
+from fixtures.wire.quorum import VOTER_KEYS_FROM
 from history.readings import Received
 from protocol.codes import Error
 from protocol.log import FetchedPartition, LeaderAndEpoch
@@ -130,6 +132,15 @@ class Live(frozen.Frozen):
     def requests(self, api: str, epoch: int, peer: int | None = None) -> list[Received]:
         """Return the requests of the voter that a rule has heard, as leader of an epoch or as its candidate."""
         return [one for one in self.heard if one.api == api and peer in (None, one.peer) and sent_in(one) == epoch]
+
+    def sent_as_leader(self, asked: Received) -> bool:
+        """True if a request names the voter as its leader, its cluster, and, from version 1 on, its own controller listener."""
+        own = asked.partition["leader_id"] == self.id and asked.body["cluster_id"] == self.cluster_id
+        if asked.version < VOTER_KEYS_FROM:
+            return own
+        return own and [(one["host"], one["port"]) for one in asked.body["leader_endpoints"]] == [
+            (self.name, CONTROLLER_PORT)
+        ]
 
     def elections(self) -> Iterator[tuple[int, bool]]:
         """Yield the epoch of each Vote that a rule has heard, and whether it was a pre-vote."""

@@ -50,12 +50,19 @@ def test_a_very_slow_voter_breaks_no_row(check: Check) -> None:
 
 
 LEAD_02 = {("KIP595-LEAD-02", case) for case in ("consumer", "observer", "wrong-epoch", "diverging")}
+IN_ITS_NAME = {
+    ("KIP595-BEGIN-07", "each-voter"), ("KIP595-LEAD-01", "end-sent"), ("KIP595-END-04", "check-quorum"),
+    ("KIP595-END-04", "shutdown"), ("KIP595-END-04", "silent-voter"),
+}  # fmt: skip
 BUGS = {
     "no-check-quorum": {
         ("KIP595-LEAD-01", "describe-quorum"), ("KIP595-LEAD-01", "fetch"), ("KIP595-LEAD-01", "end-sent"), *LEAD_02,
         ("KIP595-END-04", "check-quorum"),
     },
     "any-fetch-counts": LEAD_02,
+    "one-voter-is-enough": {("KIP595-LEAD-01", "describe-quorum")},
+    "sent-in-another-name": IN_ITS_NAME,
+    "sent-from-nowhere": IN_ITS_NAME,
     "no-fetch-counts": {("KIP595-LEAD-02", "one-voter"), ("KIP595-LEAD-03", "fetch-snapshot")},
     "resigns-in-silence": {
         ("KIP595-LEAD-01", "end-sent"), ("KIP595-END-04", "check-quorum"), ("KIP595-END-04", "shutdown"),
