@@ -83,6 +83,13 @@ class FaultSpan(msgspec.Struct):
     left: dict[str, int] = {}
     touched: tuple[str, ...] = ()
 
+    def is_continued_by(self, fault: FaultPhase) -> bool:
+        """True if this is a later phase of the fault, on the same nodes and, if both name one, the same partition."""
+        if self.ended != NEVER or (fault.fault, fault.nodes) != (self.fault, self.nodes):
+            return False
+        is_new = fault.phase != "witness" or self.witnessed == NEVER
+        return is_new and (fault.partition == self.partition or "" in (fault.partition, self.partition))
+
     def concerns(self, nodes: Collection[str], brokers: Collection[str]) -> bool:
         """True if the fault hit a process, a link or a disk of one of these nodes; `brokers` are all brokers of the cluster."""
         everywhere = brokers if self.effects.every_broker else ()
@@ -283,8 +290,7 @@ class Timeline:
             span.touched = tuple(event.detail.get("touched", ()))
             self.spans.append(span)
             return
-        mine = (s for s in self.spans if (s.fault, s.nodes) == (fault.fault, fault.nodes) and s.ended == NEVER)
-        if (found := next(mine, None)) is not None:
+        if (found := next((span for span in self.spans if span.is_continued_by(fault)), None)) is not None:
             found.phases.append(fault.event)
             if fault.phase == "witness":
                 found.witnessed, found.left = fault.event, _log_ends(event)

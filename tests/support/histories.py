@@ -475,12 +475,14 @@ class LogHistory:
         injection."""
         return self._fault(fault, "inject", *brokers, effects=effects, **detail)._fault(fault, "witness", *brokers)
 
-    def cut(self, *brokers: int, end: int, scheduled: bool = False) -> Self:
-        """Cut the end of the partition's log; the witness shows the remaining log end. The fault is that of one node if
+    def cut(self, *brokers: int, end: int, scheduled: bool = False, partition: str = TOPIC.name + "-0") -> Self:
+        """Cut the end of a partition's log; the witness shows the remaining log end. The fault is that of one node if
         `scheduled`."""
-        self._fault("cut-tail-above", "inject", *brokers, partition=TOPIC.name + "-0")
-        ends = {"log end": [end + 1, end]}
-        seen: dict[str, Any] = ends if scheduled else {"disk": {f"broker-{broker}": ends for broker in brokers}}
+        self._fault("cut-tail-above", "inject", *brokers, partition=partition)
+        ends: dict[str, Any] = {"log end": [end + 1, end]}
+        seen = (
+            ends | {"partition": partition} if scheduled else {"disk": {f"broker-{broker}": ends for broker in brokers}}
+        )
         return self._fault("cut-tail-above", "witness", *brokers, **seen)
 
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:

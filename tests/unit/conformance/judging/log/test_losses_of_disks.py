@@ -269,6 +269,14 @@ class TestCutLogs:
             history = acknowledged().cut(2, end=end, scheduled=True).metadata(1, -1, 1, isr=(2,))
             assert broken(KEPT, history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)) == expected
 
+    @pytest.mark.parametrize("scheduled", [True, False])
+    def test_a_later_cut_of_another_partition_on_the_same_node(self, scheduled: bool) -> None:
+        """Each cut keeps the log end that its own witness shows."""
+        for end, other, expected in ((1, 2, []), (2, 1, ["kept"])):
+            history = acknowledged().cut(2, end=end, scheduled=scheduled)
+            history.cut(2, end=other, scheduled=scheduled, partition="topic-1").metadata(1, -1, 1, isr=(2,))
+            assert broken(KEPT, history.settled(2, 2, isr=(2,)).whole(2, A, epoch=2, hw=1)) == expected
+
     def test_a_disk_that_was_replaced_after_a_cut(self) -> None:
         history = acknowledged().cut(2, end=2).hit("wipe-disk", 2).metadata(1, -1, 1, isr=(2,)).settled(2, 2, isr=(2,))
         assert broken(KEPT, history.whole(2, A, epoch=2, hw=1)) == []
