@@ -102,7 +102,8 @@ class LiveVoter(Voter):
                 leader = peer if "sent-in-another-name" in self.bugs else OWN
                 place = {"leader_id": leader, "leader_epoch": self.epoch, **more}
                 host = "nowhere" if "sent-from-nowhere" in self.bugs else NAME
-                own = {"cluster_id": CLUSTER, "leader_endpoints": [{"host": host, "port": CONTROLLER_PORT}]}
+                named = [{"host": host, "port": CONTROLLER_PORT}] if api == "BeginQuorumEpoch" else []
+                own = {"cluster_id": CLUSTER, "leader_endpoints": named}
                 self.send(peer, api, {**own, "voter_id": peer, "topics": [{"partitions": [place]}]})
                 self.done |= {peer} if "one-shot" in self.bugs else set()
 

@@ -134,13 +134,13 @@ class Live(frozen.Frozen):
         return [one for one in self.heard if one.api == api and peer in (None, one.peer) and sent_in(one) == epoch]
 
     def sent_as_leader(self, asked: Received) -> bool:
-        """True if a request names the voter as its leader, its cluster, and, from version 1 on, its own controller listener."""
-        own = asked.partition["leader_id"] == self.id and asked.body["cluster_id"] == self.cluster_id
-        if asked.version < VOTER_KEYS_FROM:
+        """True if a request names the voter as its leader, and its cluster; a BeginQuorumEpoch, from version 1 on, also its own
+        controller listener."""
+        own: bool = asked.partition["leader_id"] == self.id and asked.body["cluster_id"] == self.cluster_id
+        if asked.api != "BeginQuorumEpoch" or asked.version < VOTER_KEYS_FROM:
             return own
-        return own and [(one["host"], one["port"]) for one in asked.body["leader_endpoints"]] == [
-            (self.name, CONTROLLER_PORT)
-        ]
+        listeners = [(one["host"], one["port"]) for one in asked.body["leader_endpoints"]]
+        return own and listeners == [(self.name, CONTROLLER_PORT)]
 
     def elections(self) -> Iterator[tuple[int, bool]]:
         """Yield the epoch of each Vote that a rule has heard, and whether it was a pre-vote."""

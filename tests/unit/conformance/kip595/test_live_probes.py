@@ -62,7 +62,7 @@ BUGS = {
     "any-fetch-counts": LEAD_02,
     "one-voter-is-enough": {("KIP595-LEAD-01", "describe-quorum")},
     "sent-in-another-name": IN_ITS_NAME,
-    "sent-from-nowhere": IN_ITS_NAME,
+    "sent-from-nowhere": {("KIP595-BEGIN-07", "each-voter")},
     "no-fetch-counts": {("KIP595-LEAD-02", "one-voter"), ("KIP595-LEAD-03", "fetch-snapshot")},
     "resigns-in-silence": {
         ("KIP595-LEAD-01", "end-sent"), ("KIP595-END-04", "check-quorum"), ("KIP595-END-04", "shutdown"),
