@@ -12,7 +12,9 @@ import click
 
 from conformance.catalogue import Requirement, shipped_rows
 from conformance.catalogue.near import similar_rows
+from conformance.catalogue.quotes import quotes_by_row
 from conformance.catalogue.rows import Kind, Level
+from conformance.catalogue.sources import citation
 from conformance.cli.group import HELP
 from conformance.core.registry import checks_by_row, every_check, own_checks
 from conformance.judging import patch_releases
@@ -45,10 +47,18 @@ class ExpectationJson(TypedDict):
     about: str
 
 
-class Row(TypedDict):
-    """A row as JSON: `kip` is 0 for a general law; `untested` is why it has no check, or null.
+class QuoteJson(TypedDict):
+    """A sentence of a KIP as JSON, word for word, with the page and the heading below which it stands."""
 
-    `own_checks` are those of its `checks` that `--requirement` selects; `seconds` has the duration of each check.
+    source: str
+    text: str
+
+
+class Row(TypedDict):
+    """A row as JSON: `kip` is 0 for a general law; `untested` is why it has no check, or null, as is `quote` without one.
+
+    `read` tells the state of the page, and the day on which it was read. `own_checks` are those of its `checks` that
+    `--requirement` selects; `seconds` has the duration of each check.
     """
 
     id: str
@@ -59,6 +69,8 @@ class Row(TypedDict):
     title: str
     statement: str
     section: str
+    read: str
+    quote: QuoteJson | None
     applies: list[str]
     needs: list[str]
     cases: list[CaseJson]
@@ -123,6 +135,7 @@ def _matching_rows(row: str | None) -> list[Requirement]:
 
 def _as_json(row: Requirement) -> Row:
     checks = _checks_of(row)
+    quote = quotes_by_row().get(row.id)
     return Row(
         id=row.id,
         kip=row.kip,
@@ -132,6 +145,8 @@ def _as_json(row: Requirement) -> Row:
         title=row.title,
         statement=row.statement.strip(),
         section=row.section,
+        read=citation(row),
+        quote=QuoteJson(source=quote.source, text=quote.text) if quote else None,
         applies=row.applies,
         needs=row.needs,
         cases=[CaseJson(id=case.id, about=case.about, applies=case.applies, needs=case.needs) for case in row.cases],
@@ -174,6 +189,9 @@ def _describe_row(row: Requirement) -> Iterator[str]:
     yield f"{row.level}, {row.priority}, {row.kind}; {row.family}; source: {row.section}"
     yield ""
     yield from textwrap.wrap(row.statement, WIDTH)
+    if quote := quotes_by_row().get(row.id):
+        yield ""
+        yield from textwrap.wrap(f"“{quote.text}” ({quote.source})", WIDTH)
     yield ""
     yield f"applies to {', '.join(row.applies)}{_needs_text(row.needs)}"
     for case in row.cases:

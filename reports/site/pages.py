@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.catalogue import Catalogue
+from conformance.catalogue.quotes import quotes_by_row
 from conformance.catalogue.sources import citation
 from conformance.judging.verdicts import VERDICTS
 from reports.insights import Insights
@@ -116,6 +117,7 @@ def _write_rows(
             again=commands_again(next(c for c in view.cells if c.kafka_version == at), columns[at].selection),
             kinds=KINDS,
             cited=citation(view.row),
+            quote=quotes_by_row().get(view.row.id),
             trend=trend(view.trend, matrix.kafka_versions),
             before=all_rows[place - 1] if place else None,
             after=all_rows[place + 1] if place + 1 < len(all_rows) else None,

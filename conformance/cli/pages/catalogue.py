@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from conformance.catalogue import Requirement, shipped_rows
+from conformance.catalogue.quotes import quotes_by_row
 from conformance.core.registry import checks_by_row, every_check
 
 FOLDER = "catalogue"
@@ -58,6 +59,8 @@ def _page(rows: Sequence[Requirement], checks: dict[str, int]) -> Iterator[str]:
 def _row(row: Requirement, checks: int, own: Sequence[str]) -> Iterator[str]:
     yield from ("", f"## {row.id}", "", f"**{row.title}.** {row.statement}", "")
     yield f"{row.level}, {row.priority}, {row.kind}. Source: {row.section}. Applies to {_applies(row.applies, row.needs)}."
+    if quote := quotes_by_row().get(row.id):
+        yield from ("", f"> “{quote.text}” ({quote.source})")
     yield from ("", "| case | about | applies to |", "|---|---|---|")
     for case in row.cases:
         yield f"| {case.id} | {_cell(case.about)} | {_applies(case.applies, case.needs)} |"

@@ -15,6 +15,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from conformance.catalogue import Requirement, shipped_rows
+from conformance.catalogue.quotes import quotes_by_row
 from conformance.cli.app import COMMANDS, main
 from conformance.cli.rows import MAX_NAMED
 from conformance.core.machines import all_machines
@@ -205,8 +206,8 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
     found = json.loads(capsys.readouterr().out)
     assert [row["id"] for row in found] == [row.id for row in shipped_rows()]
     assert set(found[0]) == {
-        "id", "kip", "level", "priority", "kind", "title", "statement", "section", "applies", "needs", "cases", "expectations",
-        "tickets", "checks", "own_checks", "seconds", "untested",
+        "id", "kip", "level", "priority", "kind", "title", "statement", "section", "read", "quote", "applies", "needs", "cases",
+        "expectations", "tickets", "checks", "own_checks", "seconds", "untested",
     }  # fmt: skip
     rows = {row.id: row for row in shipped_rows()}
     assert all(row["statement"] == rows[row["id"]].statement.strip() for row in found)
@@ -214,6 +215,8 @@ def test_rows_as_json_say_which_have_no_check_and_why(capsys: pytest.CaptureFixt
         [c.id for c in row.cases] for row in rows.values()
     ]
     assert all(bool(row["checks"]) == (row["untested"] is None) for row in found)
+    quoted = {row["id"]: row["quote"] for row in found if row["quote"]}
+    assert quoted == {id: {"source": one.source, "text": one.text} for id, one in quotes_by_row().items()}
     assert {row["untested"] for row in found} == {None, "the kit has no check for this row"}
     assert all(bool(row["checks"]) == bool(row["own_checks"]) for row in found)
     assert all(set(row["own_checks"]) <= set(row["checks"]) == set(row["seconds"]) for row in found)

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from conformance.catalogue import shipped_rows
+from conformance.catalogue.quotes import quotes_by_row
 from conformance.judging.pooling import Attempts
 from conformance.judging.verdicts import VERDICTS
 from history.shards import AttemptCount
@@ -322,6 +323,13 @@ def test_each_column_has_a_statement_that_index_and_runs_lead_to(site: Path, pag
         assert not page.values("td", "style"), "the policy forbids styles in the page"
     assert "alert(1)" in pages["statements/4.3.1.html"].text, "foreign text is shown, and escaped"
     assert len(list((site / "statements").glob("*.html"))) == len(COLUMNS)
+
+
+def test_a_row_quotes_its_document_with_its_source(pages: dict[str, Page]) -> None:
+    quote = quotes_by_row()[ROW]
+    text = " ".join(row_page(pages).text.split())
+    assert f"“{quote.text}”{quote.source}" in text
+    assert "quote" not in pages["rows/GEN-12.html"].values("blockquote", "class")
 
 
 def test_runs_tell_images_seeds_and_time(pages: dict[str, Page]) -> None:
