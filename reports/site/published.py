@@ -1,7 +1,7 @@
 """The published site: `runs/<night>/` for each night, `latest/`, which leads to the newest one, and a page of the nights.
 
 A run's folder has its matrix without `parquet/`, and the evidence and histories to which its pages link. No link leads out of
-it, and none is dead.
+it but for one to the page of the nights, and none is dead.
 """
 
 import html
@@ -17,6 +17,9 @@ from reports.site.render import put_file, read_asset, render_page
 
 RUNS, LATEST, MATRIX, PAGES = "runs", "latest", "matrix", "*.html"
 
+NIGHTS = "../../index.html"
+"""The page of the nights, relative to a run's folder: the only page outside to which its pages link."""
+_BEFORE_NAV = '<nav aria-label="Pages">'
 _ANCHOR = re.compile(r'<a\b[^>]*?\shref="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _LISTING = "index.html"
 _EXECUTABLE = frozenset({
@@ -45,7 +48,16 @@ def copy_run(run: Path, target: Path) -> None:
         for linked in _links_of(page.relative_to(target).as_posix(), page.read_text()):
             if not linked.startswith(f"{MATRIX}/"):
                 _copy_linked(run, target, linked)
+    for page in (target / MATRIX).rglob(PAGES):
+        _lead_to_nights(page, target)
     unlink_missing(target)
+
+
+def _lead_to_nights(page: Path, run: Path) -> None:
+    """Have a page name its night, and lead to the page of all nights."""
+    up = "../" * (len(page.relative_to(run).parts) - 1)
+    link = f'{_BEFORE_NAV}\n    <a href="{up}{NIGHTS}">Night {html.escape(run.name)}</a>'
+    page.write_text(page.read_text().replace(_BEFORE_NAV, link, 1))
 
 
 def _links_of(page: str, text: str) -> Iterator[str]:
@@ -98,7 +110,8 @@ def unlink_missing(run: Path) -> None:
 
         def keep_or_unlink(found: re.Match[str], name: str = name) -> str:
             path = _linked_path(name, found[1])
-            return found[0] if not path or (not path.startswith("..") and (run / path).exists()) else found[2]
+            is_kept = not path or path == NIGHTS or (not path.startswith("..") and (run / path).exists())
+            return found[0] if is_kept else found[2]
 
         page.write_text(_ANCHOR.sub(keep_or_unlink, text))
 

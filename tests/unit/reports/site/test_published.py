@@ -14,7 +14,7 @@ from reports.insights import Insights
 from reports.matrix import Pooled, encode_matrix
 from reports.merge import Merged
 from reports.site.pages import write_site
-from reports.site.published import NightLine, copy_run, keep_within, size_of, write_nights
+from reports.site.published import NightLine, copy_run, drop_evidence, keep_within, size_of, write_nights
 from tests.support.sample_matrix import ROW, all_cases, checks, matrix, violation
 
 EVIDENCE, HISTORY = f"evidence/{ROW}/r1-1", "histories/r1/a b.jsonl"
@@ -80,6 +80,22 @@ def test_no_link_leads_out_of_the_site_or_nowhere(run: Path, tmp_path: Path) -> 
     row = (copied / "matrix" / "rows" / f"{ROW}.html").read_text()
     assert "histories/r1/gone.jsonl" in row
     assert 'gone.jsonl"' not in row, "its name is left, without a link"
+
+
+def test_each_page_of_a_night_names_it_and_leads_to_all_others(run: Path, tmp_path: Path) -> None:
+    copied = published(run, tmp_path / "site", "1") / "runs" / "1"
+    index, row = copied / "matrix" / "index.html", copied / "matrix" / "rows" / f"{ROW}.html"
+    for _ in range(2):
+        assert '<a href="../../../index.html">Night 1</a>' in index.read_text()
+        assert '<a href="../../../../index.html">Night 1</a>' in row.read_text()
+        drop_evidence(copied)
+
+
+def test_the_page_of_the_nights_names_each_cell_for_a_phone(run: Path, tmp_path: Path) -> None:
+    index = (published(run, tmp_path / "site", "1") / "index.html").read_text()
+    assert '<td data-label="New" class="violated"><span>A on 4.3.1</span></td>' in index
+    assert '<td data-label="Mended" class="none">–</td>' in index
+    assert '<td data-label="Dead legs" class="flaky">3.8.1</td>' in index
 
 
 def test_the_newest_run_has_an_address_that_stays(run: Path, tmp_path: Path) -> None:
