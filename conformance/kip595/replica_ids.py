@@ -8,8 +8,8 @@ from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.quorum.fetching import landmarks, log_end, try_fetch
 from conformance.rigs.quorum.quorum import GHOSTS, QUORUM, EpochStart, Quorum
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, LeaderAndEpoch
-from protocol.quorum import METADATA_TOPIC, SnapshotPiece
+from protocol.log import EpochAndOffset, FetchedPartition, LeaderAndEpoch
+from protocol.quorum import METADATA_TOPIC, QuorumAnswer, SnapshotPiece
 from strategies.inputs import PLACES, Place, versions_back
 
 BACK = integers(0, 20)
@@ -37,9 +37,17 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
     tried = try_fetch(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
     yield premise(tried.answer.error is Error.NONE and tried.answer.diverging_epoch is None, "a fetch that was served")
     described = quorum.describe_by_leader()
-    seen = [observer.log_end_offset for observer in described.observers if observer.replica_id == ghost]
-    voters = {voter.replica_id for voter in described.current_voters}
-    yield held_if(seen == [offset] and ghost not in voters, tried.answer, described)
+    yield held_if(is_observer(described, ghost, offset, tried.answer), tried.answer, described)
+
+
+def is_observer(described: QuorumAnswer, id: int, offset: int, answer: FetchedPartition) -> bool:
+    """True if the quorum has an observer of this id at the offset from which it fetched, and no such voter.
+
+    A fetch from inside a batch, as no replica sends it, gets the whole batch: then the offset may be the batch's first one.
+    """
+    begins = answer.batches[0].base_offset if answer.batches else offset
+    seen = [observer.log_end_offset for observer in described.observers if observer.replica_id == id]
+    return seen in ([offset], [begins]) and id not in {voter.replica_id for voter in described.current_voters}
 
 
 @probe("KIP595-FETCH-09", rig=QUORUM, cases=["leaders-id"], back=BACK, older=OLDER)
