@@ -12,7 +12,7 @@ from history.events import Answer, Call, History
 from history.subjects import subjects
 from protocol.words import shorten
 
-MAX_LENGTH = 400
+MAX_LENGTH = 600
 """The maximum length of a sentence."""
 MIN_ANSWER_LENGTH = 100
 """The number of characters that are always left for the answers."""
