@@ -12,9 +12,9 @@ from protocol.log import CONSUMER, LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 from protocol.words import say
 
-LATE = 10.0
-"""The seconds after which an observer has given up its leader: its request and fetch timeouts, which add up to 6 s, and
-4 s more."""
+LATE = 20.0
+"""The seconds after which an observer has asked one of the kit's voters. It asks the others at random, and each that still knows
+the frozen leader sends it back there for a request timeout of 2 s; two of four are the kit's."""
 
 
 @probe(

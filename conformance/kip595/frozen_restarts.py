@@ -18,9 +18,10 @@ from strategies.inputs import NEAR_EPOCHS_AHEAD, near_or_far
 CANDIDATES = sampled_from(PEERS)
 
 
-@probe("KIP595-VOTE-12", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
+@probe("KIP595-VOTE-12", "KIP595-FETCH-10", rig=FROZEN, examples=2, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
 def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
-    """A voter that is killed right after it granted its vote still has the vote on disk, and grants no other."""
+    """A voter that is killed right after it granted its vote still has the vote on disk, and grants no other; nor does
+    it forget its log."""
     end = frozen.log_end()
     epoch = frozen.next_epoch(ahead)
     given = frozen.vote(candidate, epoch, end)
@@ -36,6 +37,9 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     again = frozen.vote(candidate, epoch, end)
     same = again.error is Error.NONE and leader_in(again) == LeaderAndEpoch(-1, epoch) and again.vote_granted
     yield held_if(same, given, again, case="same-candidate")
+    recovered = frozen.log_end()
+    detail = f"its log ended at {say(end)}; after its restart it fetches from {say(recovered)}"
+    yield held_if(recovered == end, row="KIP595-FETCH-10", case="position", detail=detail)
 
 
 @probe("KIP595-VOTE-13", "KIP595-VOTE-11", "KIP595-VOTE-18", rig=FROZEN, candidate=CANDIDATES,

@@ -29,7 +29,7 @@ def is_vote_in(answer: VoteAnswer, epoch: int, *, granted: bool) -> bool:
     return as_expected and leader_in(answer) == LeaderAndEpoch(-1, epoch)
 
 
-@probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", rig=FROZEN, candidate=CANDIDATES,
+@probe("KIP595-VOTE-03", "KIP595-VOTE-02", "KIP595-QS-02", "KIP595-QS-03", "KIP595-API-07", rig=FROZEN, candidate=CANDIDATES,
        ahead=NEAR_EPOCHS_AHEAD, longer=LONGER, newer=LONGER, cases=["version-0", "version-1"])  # fmt: skip
 def first_candidate_is_granted(
     frozen: Frozen, case: str, candidate: int, ahead: int, longer: int, newer: int
@@ -45,6 +45,8 @@ def first_candidate_is_granted(
     arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
     stored = stored_or_not(file)
     yield held_if(is_vote_in(answer, epoch, granted=True), answer)
+    if version > 0 and answer.leader_id == -1:
+        yield held_if(answer.node_endpoints == (), answer, row="KIP595-API-07", case="vote")
     on_disk = stored == Stored(-1, epoch, candidate)
     yield held_if(on_disk and leader_in(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
@@ -56,11 +58,12 @@ def first_candidate_is_granted(
         )
 
 
-@probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD)
-def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, ahead: int) -> Claims:
+@probe("KIP595-VOTE-02", "KIP595-QS-02", rig=FROZEN, cases=["refused"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,
+       role=sampled_from(["follower", "candidate", "leader"]))  # fmt: skip
+def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, ahead: int, role: str) -> Claims:
     """A candidate with too short a log is refused, yet its epoch is written to disk before the answer, without leader
     or vote."""
-    epoch = epoch_before_vote(frozen) + ahead
+    epoch = bring_into(frozen, role) + ahead
     answer = frozen.vote(candidate, epoch, BEHIND)
     arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
     stored = stored_or_not(file)

@@ -3,7 +3,7 @@
 from math import inf
 from statistics import quantiles
 
-from hypothesis.strategies import integers, lists, sampled_from
+from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claims, held_if, kept_if, premise, probe, record_only
 from conformance.rigs.quorum.bounds import AT_ONCE, RequestWait, judge_waits, measure_waits
@@ -79,6 +79,16 @@ class Following:
         if (fetch := self._next_fetch()) is not None:
             self.live.serve(fetch, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, self.epoch))
 
+    def refuse_until_it_stands(self) -> None:
+        """Hold the voter's fetches for a while each, and refuse them, until it asks for votes."""
+        until = self.live.now() + SOON * 1000
+        while self.vote is None and self.live.now() < until:
+            fetch = self._next_fetch()
+            self.vote = self.vote or self.live.peers.receive("Vote", within=HELD_FOR)
+            if fetch is not None:
+                self.live.left_open.append(fetch)
+                self.live.serve(fetch, error=Error.NOT_LEADER_OR_FOLLOWER, leader=LeaderAndEpoch(-1, self.epoch))
+
     def _next_fetch(self) -> Received | None:
         """Return the voter's next fetch from its leader, to which the other peer refers it; None once it asks for votes."""
         while self.vote is None:
@@ -105,10 +115,12 @@ class Following:
 
 
 @probe("KIP595-ELEC-01", "KIP595-ELEC-01-L", rig=LIVE_RIG, cases=["silent-leader"], examples=2, leader=LEADERS,
-       fetches=integers(1, 9))  # fmt: skip
-def silent_leader_is_given_up_after_the_fetch_timeout(live: Live, expected: str, leader: int, fetches: int) -> Claims:
-    """A follower asks for votes one fetch timeout after its leader last served it: by a Vote in the next epoch up to 3.9, by
-    a pre-vote in its own epoch from 4.0."""
+       fetches=integers(1, 9), refuses=booleans())  # fmt: skip
+def silent_leader_is_given_up_after_the_fetch_timeout(
+    live: Live, expected: str, leader: int, fetches: int, refuses: bool
+) -> Claims:
+    """A follower asks for votes one fetch timeout after its leader last served it, whether that is silent or refuses fetches:
+    by a Vote in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
     found: list[tuple[int, Received]] = []
     in_time: list[bool] = []
 
@@ -116,7 +128,9 @@ def silent_leader_is_given_up_after_the_fetch_timeout(live: Live, expected: str,
         following = Following(live, leader)
         for _ in range(fetches):
             following.serve()
-        asked = following.vote or following.live.vote_after(following.epoch)
+        if refuses:
+            following.refuse_until_it_stands()
+        asked = following.vote or (None if refuses else live.vote_after(following.epoch))
         in_time.append(following.in_time)
         found.extend([(following.epoch, asked)] if asked else [])
         return following.wait_for(asked)

@@ -71,7 +71,7 @@ def damaged_quorum_state(voter: Expendable, case: str, leader: int, which: int, 
     content = contents[which % len(contents)] or (unknown_version(epoch + ahead) if case == "unknown-version" else "")
     voter.bench.processes.write_file(voter.name, QUORUM_STATE, content.encode())
     decided = voter.try_start()
-    yield premise(decided, "a start that ends, or is answered")
+    yield premise(decided, f"a start with {content!r} that ends, or is answered", promised=("KIP595-QS-06", case))
     if voter.has_refused():
         yield held_if(True, detail=f"it ended with {content!r}", variant="refuses to start")
         return
@@ -102,7 +102,7 @@ def voters_are_changed(voter: Expendable, expected: str, leader: int, other: int
     voter.give_up(down=True)
     before = voter.quorum_state_file()
     decided = voter.try_start({VOTERS: voters_of(voter, PEERS[0], other)})
-    yield premise(decided, "a start that ends, or is answered")
+    yield premise(decided, "a start that ends, or is answered", promised=("KIP595-QS-07", "changed"))
     after, known = voter.quorum_state_file(), voter.known_leader()
     starts = not voter.has_refused() and known is not None and known.leader_epoch >= epoch
     starts = starts and after.modified_ms != before.modified_ms

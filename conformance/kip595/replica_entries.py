@@ -131,7 +131,7 @@ def frozen_follower_stands_still(quorum: Quorum, follower: int) -> Claims:
         yield held_if(first is not None and entry_of(id, later) == first, seen[1], later, case="paused")
     target = own_end(led.leader_id, seen[-1])
     caught_up = quorum.bench.wait.becomes_true(
-        lambda: _has_entry_at(quorum, id, target, first), f"{frozen} with an entry at {target}", WITHIN
+        lambda: is_recovered(quorum, id, target, first), f"{frozen} with an entry at {target}", WITHIN
     )
     yield held_if(caught_up, case="resumed", detail=f"{frozen} was at {say(first)}, and the log ended at {target}")
 
@@ -147,14 +147,17 @@ def await_growth(quorum: Quorum, led: LeaderAndEpoch, last: QuorumAnswer) -> Quo
     return quorum.bench.eventually(if_grown, "a log that grows while a follower is frozen")
 
 
-def _has_entry_at(quorum: Quorum, id: int, offset: int, before: QuorumReplica | None) -> bool:
+def is_recovered(quorum: Quorum, id: int, offset: int, before: QuorumReplica | None) -> bool:
     """True if the current leader, which may be the voter itself, describes it with that log end or a later one, and with
     later times than before."""
     now = quorum.describe_by_leader()
     known = entry_of(id, now)
     if known is None or known.log_end_offset < offset:
         return False
-    return now.version == 0 or before is None or known.last_fetch_timestamp > before.last_fetch_timestamp
+    if now.version == 0 or before is None:
+        return True
+    caught_up = known.last_caught_up_timestamp > before.last_caught_up_timestamp
+    return caught_up and known.last_fetch_timestamp > before.last_fetch_timestamp
 
 
 @probe("KIP595-OBS-04", rig=FROZEN, cases=["not-yet-fetched"], smoke=False, leader=integers(0, 1), ahead=integers(1, 5))

@@ -14,7 +14,7 @@ from uuid import UUID
 from conformance.core.topologies import FROZEN_VOTER
 from conformance.judging.facts.quorum import QUORUM_STATE
 from conformance.rigs.quorum.frozen import PEERS, REQUEST_TIMEOUT, SEGMENT, no_ops
-from fixtures.cluster.config import PEER_PORTS, UNCHANGED
+from fixtures.cluster.config import PEER_PORTS, UNCHANGED, peer_host
 from fixtures.cluster.storage import DatedFile
 from fixtures.wire import NotSent
 from fixtures.wire.records import encode_batch, read_batches
@@ -54,7 +54,7 @@ class Voter:
             self.start_with(settings)
 
     def start_empty(self) -> None:
-        self.epoch, self.leader, self.voted = 0, -1, -1
+        self.epoch, self.leader, self.voted, self.former = 0, -1, -1, -1
         self.log: list[NewBatch] = []
         self.role = "unattached"
         self.high_watermark = -1
@@ -84,6 +84,11 @@ class Voter:
     @property
     def last_epoch(self) -> int:
         return self.log[-1].leader_epoch if self.log else 0
+
+    def end_of(self, epoch: int) -> tuple[int, int]:
+        """Return the largest epoch up to this one in the log, and its end; this one at 0 without any."""
+        known = [one for one in self.log if one.leader_epoch <= epoch]
+        return (known[-1].leader_epoch, known[-1].base_offset + len(known[-1].records)) if known else (epoch, 0)
 
     def append(self, count: int) -> None:
         self.take(no_ops(count, self.end, self.epoch))
@@ -161,7 +166,7 @@ class Voter:
             "replica_id": OWN,
             "replica_epoch": self.epoch,
             "last_offset_epoch": self.last_epoch,
-            "last_offset": self.end,
+            "last_offset": 0 if pre_vote and "pre-votes-without-log" in self.bugs else self.end,
             "pre_vote": pre_vote,
         }
         return {"cluster_id": CLUSTER, "topics": [{"partitions": [place]}]}
@@ -169,6 +174,7 @@ class Voter:
     # --- its roles
 
     def become(self, role: str, epoch: int, leader: int = -1, voted: int = -1) -> None:
+        self.former = self.leader if self.leader >= 0 else self.former
         self.role, self.epoch, self.leader, self.voted, self.turn = role, epoch, leader, voted, 0
         self.stands_at = self.appends_at = float("inf")
         self.granted, self.answered, self.flight = set(), set(), {}
@@ -243,7 +249,16 @@ class Voter:
             error, more, self.voted = Error.INVALID_VOTER_KEY, {}, -1
         self.store()
         known = {"leader_id": self.leader, "leader_epoch": self.epoch}
-        return {"error_code": 0, "topics": [self.topic({"error_code": error, **known, **more})], "node_endpoints": []}
+        endpoints = self.endpoints() if version > 0 else []
+        return {
+            "error_code": 0, "topics": [self.topic({"error_code": error, **known, **more})], "node_endpoints": endpoints
+        }  # fmt: skip
+
+    def endpoints(self) -> list[dict[str, Any]]:
+        """Return the address of the leader, if there is one and it is a peer."""
+        named = self.former if "names-the-former-leader" in self.bugs else self.leader
+        port = PEER_PORTS + named
+        return [{"node_id": named, "host": peer_host(named), "port": port}] if named in self.peers else []
 
     @staticmethod
     def topic(partition: dict[str, Any]) -> dict[str, Any]:
@@ -258,7 +273,7 @@ class Voter:
             return Error.INVALID_REQUEST, {"vote_granted": False}
         if epoch < self.epoch:
             return Error.FENCED_LEADER_EPOCH, {"vote_granted": False}
-        if epoch > self.epoch:
+        if epoch > self.epoch and not ("deaf-candidate" in self.bugs and self.role == "candidate"):
             self.become("unattached", epoch)
         long_enough = (asked["last_offset_epoch"], asked["last_offset"]) >= (self.last_epoch, self.end)
         if "grants-outsiders" in self.bugs and candidate not in self.peers:
@@ -341,9 +356,14 @@ class Voter:
         if refused := self.refusal(asked, wait):
             partition["error_code"] = refused
         else:
-            (self.ends if replica in self.peers else self.observers)[replica] = asked["fetch_offset"]
-            self.commit()
-            after = [one for one in self.log if one.base_offset >= asked["fetch_offset"]]
+            epoch, end = self.end_of(asked["last_fetched_epoch"])
+            diverges = asked["fetch_offset"] > end
+            if not diverges or "diverging-fetch-counts" in self.bugs:
+                (self.ends if replica in self.peers else self.observers)[replica] = asked["fetch_offset"]
+                self.commit()
+            if diverges:
+                partition["diverging_epoch"] = {"epoch": epoch, "end_offset": end}
+            after = [one for one in self.log if one.base_offset >= asked["fetch_offset"] and not diverges]
             if "reads-stop-at-watermark" in self.bugs:
                 after = [one for one in after if one.base_offset < self.high_watermark]
             partition["records"] = b"".join(encode_batch(one) for one in after)
@@ -377,6 +397,9 @@ class Voter:
             self.end_itself()
         elif known["leader_epoch"] > self.epoch and "keeps-leader" not in self.bugs:
             self.adopt(known["leader_epoch"], known["leader_id"])
+        elif known["leader_epoch"] < self.epoch:
+            if "adopts-older-epochs" in self.bugs:
+                self.adopt(known["leader_epoch"], known["leader_id"])
         elif part["error_code"] == Error.BROKER_NOT_AVAILABLE and "never-backs-off" not in self.bugs:
             self.fetches_at = self.now + 0.02
         elif part["error_code"] == Error.NONE:
@@ -444,6 +467,8 @@ class Voter:
         self.status, self.starts = "running", self.starts + 1
         self.writes_at = float("inf")
         self.leader, self.epoch, self.voted = self.stored
+        if "forgets-its-log" in self.bugs:
+            self.log = self.log[:-1]
         if "forgets-its-vote" in self.bugs:
             self.voted = -1
         led = self.leader == OWN

@@ -89,10 +89,6 @@ class DisturbedQuorum:
         """Return the controller's own answer to DescribeQuorum."""
         return self.quorum.client(name).describe_quorum()
 
-    def stored_epoch(self, name: str) -> int:
-        """Return the epoch in the controller's quorum-state."""
-        return self.quorum.quorum_state(name).leader_epoch
-
     def known_by(self, names: Sequence[str]) -> dict[str, LeaderAndEpoch]:
         """Return the leader and epoch that each controller names; those that do not answer are left out."""
         return self.bench.answers(names, lambda name: leader_known_to(

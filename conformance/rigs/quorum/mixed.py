@@ -80,10 +80,11 @@ class Mixed(Quorum):
         return self.client(self.bench.name_of(led.leader_id)).fetch(wanted, options)
 
     def fetch_of_observer(self, since: float, within: float) -> Received | None:
-        """Return the observer's first fetch to a peer after `since` on the kit's clock; None if none comes."""
+        """Return the observer's first fetch to a peer after `since` on the kit's clock; None if none comes. Other requests are
+        read as well, since an observer may ask for votes."""
         id, until = self.bench.id_of(self.observer), since + within
-        while (asked := self.peers.receive("Fetch", within=until - self.bench.now().seconds)) is not None:
-            if asked.at > since and fetching_replica(asked) == id:
+        while (asked := self.peers.receive(within=until - self.bench.now().seconds)) is not None:
+            if asked.api == "Fetch" and asked.at > since and fetching_replica(asked) == id:
                 return asked
         return None
 

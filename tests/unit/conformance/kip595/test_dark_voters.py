@@ -15,19 +15,19 @@ THERE = {"broker-1": {"a": UUID(int=1)}, "broker-2": {"a": UUID(int=1)}}
 
 
 @pytest.mark.parametrize(
-    ("expected", "allowed", "last", "result"),
+    ("expected", "led", "last", "result"),
     [
-        ("NO_GROWTH", 0, 4, "held"),
-        ("NO_GROWTH", 0, 5, "violated"),
-        ("NO_GROWTH", 1, 5, "held"),
-        ("NO_GROWTH", 1, 4, "violated"),
-        ("NO_GROWTH", 1, 6, "violated"),
-        ("MAY_GROW", 0, 14, "held"),
-        ("MAY_GROW", 0, 3, "violated"),
+        ("NO_GROWTH", False, 4, "held"),
+        ("NO_GROWTH", False, 5, "violated"),
+        ("NO_GROWTH", True, 5, "held"),
+        ("NO_GROWTH", True, 4, "violated"),
+        ("NO_GROWTH", True, 6, "violated"),
+        ("MAY_GROW", False, 14, "held"),
+        ("MAY_GROW", False, 3, "violated"),
     ],
 )
-def test_growth_is_bound_from_pre_votes_on(expected: str, allowed: int, last: int, result: str) -> None:
-    found = results(stays(expected, Growth("controller-103", 4, last), allowed, "follower"))
+def test_growth_is_bound_from_pre_votes_on(expected: str, led: bool, last: int, result: str) -> None:
+    found = results(stays(expected, Growth("controller-103", 4, last, led), "follower"))
     assert found == [("follower", result), ("follower", "recorded")]
 
 

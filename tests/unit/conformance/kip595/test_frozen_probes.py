@@ -45,6 +45,10 @@ def test_requests_that_a_slow_voter_gave_up_are_counted() -> None:
 
 
 BUGS = {
+    "names-the-former-leader": {("KIP595-API-07", "vote"), ("KIP595-API-07", "begin")},
+    "adopts-older-epochs": {("KIP595-FETCH-13", "unknown-epoch")},
+    "pre-votes-without-log": {("KIP595-VOTE-14", "log-end")},
+    "deaf-candidate": {("KIP595-VOTE-02", "refused"), ("KIP595-QS-02", "newer-epoch")},
     "names-all-as-granting": {("KIP595-LOG-01", "granting-voters"), ("KIP595-INV-16", "log")},
     "names-too-few-voters": {("KIP595-LOG-01", "first-batch")},
     "names-another-leader": {("KIP595-LOG-01", "first-batch")},
@@ -98,6 +102,7 @@ BUGS = {
         ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
     },
     "log-written-late": {("KIP595-FETCH-10", "position")},
+    "forgets-its-log": {("KIP595-FETCH-10", "position"), ("KIP595-VOTE-13", "no-append")},
     "forgets-its-vote": {
         ("KIP595-VOTE-12", "stored"), ("KIP595-VOTE-12", "other-candidate"), ("KIP595-VOTE-12", "same-candidate"),
     },

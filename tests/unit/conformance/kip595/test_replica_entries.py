@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.core.checks import ObservationClaim, PremiseClaim
 from conformance.core.cluster import Moment
-from conformance.kip595.replica_entries import observer_expires
+from conformance.kip595.replica_entries import is_recovered, observer_expires
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -87,3 +89,26 @@ def results(leader: Leader) -> list[str]:
 )
 def test_an_observer_is_listed_until_300_s_after_its_last_fetch(leader: Leader, found: list[str]) -> None:
     assert results(leader) == found
+
+
+def entry(offset: int, fetched: int, caught_up: int) -> QuorumReplica:
+    return QuorumReplica(
+        replica_id=102, log_end_offset=offset, last_fetch_timestamp=fetched, last_caught_up_timestamp=caught_up
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "recovered"),
+    [
+        (entry(9, 700, 700), True),
+        (entry(8, 700, 700), False),
+        (entry(9, 500, 700), False),
+        (entry(9, 700, 500), False),
+        (entry(9, 700, -1), False),
+    ],
+    ids=["recovered", "behind", "fetch time of before", "caught up as before", "never caught up"],
+)
+def test_a_resumed_follower_has_later_times(now: QuorumReplica, recovered: bool) -> None:
+    answer = msgspec.structs.replace(Leader().describe_quorum(), current_voters=(now,))
+    quorum: Any = SimpleNamespace(describe_by_leader=lambda: answer)
+    assert is_recovered(quorum, 102, 9, entry(5, 500, 500)) is recovered

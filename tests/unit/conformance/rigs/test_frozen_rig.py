@@ -9,7 +9,7 @@ import pytest
 from conformance.core.checks import Claim, ExcuseClaim, ObservationClaim
 from conformance.judging.excuses import GIVEN_UP, NODE_SLOW, STARVED, Evidence
 from conformance.judging.facts.quorum import Stored
-from conformance.kip595.frozen_begin_and_end import backoff_ms, is_accepted
+from conformance.kip595.frozen_begin_and_end import backoff_ms
 from conformance.kip595.frozen_followers import sole_in_flight
 from conformance.rigs.quorum.bounds import AT_ONCE, TRIES, RequestWait, bound_holds, judge_waits, measure_waits
 from conformance.rigs.quorum.frozen import ANSWERS, Frozen, LogEnd, log_end_of
@@ -116,22 +116,6 @@ def test_a_missing_or_damaged_quorum_state_equals_nothing(content: bytes | None)
     assert first != second
     assert first != Stored(-2, -2, -2)
     assert stored_or_not(File(STATE)) == Stored(-1, 3, 2)
-
-
-@pytest.mark.parametrize(("next_at", "taken"), [((0.1,), True), ((0.149, 0.9), True), ((0.15,), False), ((), False)])
-def test_an_answer_counts_if_the_next_fetch_came_within_half_the_request_timeout(
-    next_at: tuple[float, ...], taken: bool
-) -> None:
-    voter = Voter()
-    voter.left_open = [msgspec.structs.replace(fetch_from(HERE, n), at=at) for n, at in enumerate(next_at, 1)]
-    assert is_accepted(voter, fetch_from(HERE), served=200.0) is taken
-
-
-@pytest.mark.parametrize(("served", "taken"), [(20.0, True), (149.0, True), (150.0, False)])
-def test_without_a_next_fetch_an_answer_counts_if_it_was_quick(served: float, taken: bool) -> None:
-    voter = Voter()
-    voter.left_open = []
-    assert is_accepted(voter, fetch_from(HERE), served) is taken
 
 
 @pytest.mark.parametrize(("seconds", "alone"), [(0.0, False), (0.14, False), (0.278, True), (0.3, True)])
