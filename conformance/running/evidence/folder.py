@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from conformance.catalogue import shipped_rows
 from conformance.catalogue.deviations import Deviation
 from conformance.catalogue.notice import what_a_user_notices
+from conformance.catalogue.rows import RECORDED
 from conformance.running.evidence.collectors import Collector, collectors_for, why_no_files
 from conformance.running.evidence.course import course_text
 from conformance.running.evidence.report import insert_replays, report_text
@@ -33,6 +35,7 @@ SECONDS_BEFORE = 2.0
 """Seconds of logs and frames to include from before the example, since clocks differ and requests may have been in flight."""
 
 NOT_KNOWN = "Not known: no entry of known-deviations.toml is about this row, version and schedule."
+NO_PROMISE = "The row is only recorded: no release promises it, and nothing that differs from it counts as a violation."
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +90,18 @@ def write_evidence(
     (folder / DISKS).write_text(collected.on_disk + "\n")
     (folder / "course.md").write_text(course_text(read))
     known = _matching_deviations(read, deviations)
-    notices = [*what_a_user_notices(observation.requirement, known), *([] if known else [NOT_KNOWN])]
+    notices = [
+        *what_a_user_notices(observation.requirement, known),
+        *([] if known else [_why_unknown(observation.requirement)]),
+    ]
     filed = FiledViolation(observation=observation, notices=notices, lacking=collected.lacking)
     _write_json(folder / VIOLATION, filed)
     (folder / "report.md").write_text(report_text(read, replay, collected.lacking, collected.on_disk, notices))
     return str(relative)
+
+
+def _why_unknown(row: str) -> str:
+    return NO_PROMISE if shipped_rows()[row].level in RECORDED else NOT_KNOWN
 
 
 def _matching_deviations(read: ViolationHistory, deviations: Sequence[Deviation]) -> list[Deviation]:

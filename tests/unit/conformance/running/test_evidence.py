@@ -12,7 +12,14 @@ import pytest
 
 from conformance.judging.narration import MAX_LENGTH, Narration, leaders_before, step_in_words
 from conformance.running.evidence import on_disk as stored
-from conformance.running.evidence.folder import ReplayResult, Schedule, add_replays, write_evidence
+from conformance.running.evidence.folder import (
+    NO_PROMISE,
+    NOT_KNOWN,
+    ReplayResult,
+    Schedule,
+    add_replays,
+    write_evidence,
+)
 from conformance.running.evidence.violation import violation_history
 from fixtures.errors import EngineTrouble
 from history.events import End, History, Note
@@ -64,6 +71,15 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
 def written(tmp_path: Path, history: History, **cluster: Any) -> Path:
     path = write_evidence(tmp_path, standing_of(FakeCluster(**cluster)), history, seen_in(history), 10.0, [])
     return tmp_path / path
+
+
+@pytest.mark.parametrize(("row", "notice"), [("KIP1251-STATIC-01b", NO_PROMISE), ("KIP101-INV-12", NOT_KNOWN)])
+def test_a_row_without_a_promise_is_no_news(tmp_path: Path, disks: Any, row: str, notice: str) -> None:
+    history = whole(recorded_history())
+    seen = msgspec.structs.replace(seen_in(history), requirement=row)
+    path = write_evidence(tmp_path, standing_of(FakeCluster()), history, seen, 10.0, [])
+    notices = json.loads((tmp_path / path / "violation.json").read_text())["notices"]
+    assert [one for one in notices if one in (NO_PROMISE, NOT_KNOWN)] == [notice]
 
 
 def whole(history: LogHistory) -> History:
