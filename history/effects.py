@@ -96,6 +96,11 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.certainly_restarts and self.abrupt
 
     @property
+    def certainly_shuts_down(self) -> bool:
+        """True if the processes certainly end with a controlled shutdown, and nothing takes its mark from their disks."""
+        return self.certainly_restarts and not self.certainly_starts_uncleanly
+
+    @property
     def certainly_starts_uncleanly(self) -> bool:
         """True if the next start certainly finds no .kafka_cleanshutdown, after a crash or because the fault removed
         it.

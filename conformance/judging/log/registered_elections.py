@@ -19,7 +19,8 @@ from protocol.words import say
 
 @log_judge("GEN-09", "registered_states")
 def only_electable_replicas_are_registered(story: PartitionStory) -> Iterator[Claim]:
-    """The leader of a record is in the ISR or ELR of the previous record, or is the last known leader once both are empty.
+    """The leader of a record is in the ISR or ELR of the previous record, or is the last known leader once both are empty, which
+    may be by the same record.
 
     A record that also changes the replicas completes a reassignment: a replica that it adds to the ISR may lead at once.
     """
@@ -43,6 +44,8 @@ def _judge(
             yield Finding(True, case, (log.event,))
     elif (permission := _permission(story, log, after.epoch, by)) is not None:
         yield Excuse(permission, case)
+    elif _ends_eligibility(story, before, after, by):
+        yield Excuse(excuses.LAST_KNOWN_LEADER, case)
     else:
         yield Finding(False, case, (by, log.event), _election_in_words(before, after), "unclean-leader")
 
@@ -60,6 +63,26 @@ def _permission(story: PartitionStory, log: RegisteredStates, epoch: int, known:
     if "true" in story.derive(unclean_election).possible_values(since, known):
         return excuses.ELECTED_UNCLEANLY_BY_CONFIG
     return None
+
+
+def _ends_eligibility(
+    story: PartitionStory, before: PartitionRegistration, after: PartitionRegistration, known: int
+) -> bool:
+    """True if the record empties the ELR and elects the last known leader, as a controller does when the last eligible replica
+    registers after an unclean shutdown (KIP-966): each replica that it takes from the ELR may have had one."""
+    if before.isr or after.eligible or after.leader not in before.last_known:
+        return False
+    since = _event_before(story, after.epoch, known)
+    gone = [story.timeline.names.get(id, "") for id in before.eligible]
+    return all(_may_start_uncleanly(story, node, since, known) for node in gone)
+
+
+def _may_start_uncleanly(story: PartitionStory, node: str, since: int, known: int) -> bool:
+    """True if a fault may have ended the node's process without a controlled shutdown, and it may have started between two
+    events."""
+    brokers = story.timeline.broker_names
+    hits = (span for span in story.timeline.active_faults(since, known) if span.concerns((node,), brokers))
+    return any(span.effects.begins_incarnation and not span.effects.certainly_shuts_down for span in hits)
 
 
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from conformance.judging.excuses import (
     ELECTED_UNCLEANLY_BY_CONFIG,
     ELECTED_UNCLEANLY_BY_FAULT,
     ELECTED_UNCLEANLY_ON_REQUEST,
+    LAST_KNOWN_LEADER,
     Evidence,
 )
 from conformance.judging.log.elections import only_electable_replicas_lead
@@ -113,6 +115,40 @@ class TestPermissions:
 
     def test_it_was_permitted_afterwards(self) -> None:
         assert broken(JUDGE, led().altered(UNCLEAN, "true")) == ["silent"]
+
+    @pytest.mark.parametrize(
+        ("hit", "after", "expected"),
+        [
+            pytest.param(lambda one: one.kill(3), {}, [], id="the last eligible replica was killed"),
+            pytest.param(
+                lambda one: one.hit("unclean-election-by-config", 1, partition="other-0", own_topic=False),
+                {},
+                [],
+                id="a fault of another partition may restart every broker",
+            ),
+            pytest.param(lambda one: one, {}, ["silent"], id="none"),
+            pytest.param(lambda one: one.kill(1), {}, ["silent"], id="another one was killed"),
+            pytest.param(lambda one: one.hit("stop", 3), {}, ["silent"], id="it was stopped"),
+            pytest.param(lambda one: one.kill(3), {"eligible": (3,)}, ["silent"], id="it is still eligible"),
+            pytest.param(lambda one: one.kill(3), {"leader": 1}, ["silent"], id="not the last known leader"),
+        ],
+    )
+    def test_the_record_that_empties_the_elr_elects_the_last_known_leader(
+        self, hit: Callable[[LogHistory], LogHistory], after: dict[str, Any], expected: list[str]
+    ) -> None:
+        """A controller writes one record if the last eligible replica registers after an unclean shutdown (KIP-966)."""
+        history = hit(LogHistory().settled(2, 0)).metadata(1, -1, 1, isr=()).settled(2, 2, isr=(2,))
+        leader = after.get("leader", 2)
+        elected = word(leader, 2, (leader,), eligible=after.get("eligible", ()))
+        history.registrations(word(-1, 1, (), eligible=(3,), last_known=(2,)), elected)
+        assert broken(JUDGE, history) == expected
+        assert excused(JUDGE, history) == ([] if expected else [("silent", LAST_KNOWN_LEADER)])
+
+    def test_it_was_killed_and_back_long_before(self) -> None:
+        history = LogHistory().settled(2, 0).kill(3).start(3).later(CONVERGENCE_TIMEOUT + 1).metadata(1, 2, 0)
+        history.later(CONVERGENCE_TIMEOUT + 1).metadata(1, -1, 1, isr=()).settled(2, 2, isr=(2,))
+        history.registrations(word(-1, 1, (), eligible=(3,), last_known=(2,)), word(2, 2, (2,)))
+        assert broken(JUDGE, history) == ["silent"]
 
     def test_an_administrator_permits_it(self) -> None:
         history = led(LogHistory().settled(1, 0).elect_uncleanly(2))
