@@ -11,6 +11,7 @@ import click
 from benchmarks import elections as waits
 from benchmarks import faults as fault_cycles
 from benchmarks import judging as judges
+from benchmarks import nights as year
 from benchmarks import reports as scaled
 from benchmarks import small_merges as merges
 from benchmarks import startup as starts
@@ -103,6 +104,18 @@ def reports(scale: str, part: Sequence[str], out: Path | None) -> None:
 def small_merges(out: Path | None, beside: Path | None, rounds: int) -> None:
     """Compare a merge of two columns in smoke with an empty Spark session."""
     print(merges.table(merges.measure(out and out / "shards", beside, rounds, _print_progress)))
+
+
+@benchmarks.command()
+@click.option(
+    "--night", "measured", type=COUNT, multiple=True, metavar="N", default=year.MEASURED,
+    help="a night that is merged alone; repeatable; default: 1, 31, 91, 182 and 365",
+)  # fmt: skip
+@click.option("--columns", metavar="N", type=COUNT, default=year.COLUMNS, help="default: 16")
+@click.option("--observations", metavar="N", type=COUNT, default=year.OBSERVATIONS, help="of a column; default: 1000")
+def nights(measured: Sequence[int], columns: int, observations: int) -> None:
+    """Merge generated nights, one after the other, into one archive, in Spark; needs no engine."""
+    print(year.table(year.measure(sorted({*measured}), columns, observations, _print_progress)))
 
 
 @benchmarks.command()
