@@ -93,6 +93,13 @@ def high_watermark_waits_for_a_record_of_the_epoch(frozen: Frozen, voter: int, a
     yield premise(fetched, f"a voter that has fetched the log before the epoch: {before}", promised=SERVED)
     still = describe(frozen)
     yield held_if(still.high_watermark == before.high_watermark == -1, before, still, case="at-epoch-start")
+    astray = frozen.fetch_as(voter, epoch, LogEnd(end.epoch, end.offset + 1))
+    diverges = astray.error is Error.NONE and astray.diverging_epoch is not None
+    yield premise(
+        diverges, f"a voter that has another record there: {astray}", promised=("KIP595-FETCH-04", "past-epoch-end")
+    )
+    apart = describe(frozen)
+    yield held_if(apart.high_watermark == astray.high_watermark == -1, astray, apart, case="at-epoch-start")
     past = frozen.fetch_as(voter, epoch, LogEnd(epoch, end.offset + 1))
     matches = past.error is Error.NONE and past.diverging_epoch is None
     yield premise(matches, f"a voter that has the epoch's first record: {past}", promised=SERVED)

@@ -154,6 +154,13 @@ FETCHES = {
 """Words for these fetches in an observation."""
 
 
+def _promise_of(case: str, ghost: int) -> tuple[str, str]:
+    """Return the row and case that promise the leader's answer to this fetch."""
+    if case == "wrong-epoch":
+        return ("KIP595-FETCH-01", "older-epoch" if ghost % 2 else "newer-epoch")
+    return ("KIP595-FETCH-04", "past-log-end" if case == "diverging" else "matching")
+
+
 def _is_of_its_kind(case: str, answer: FetchedPartition) -> bool:
     """True if a leader answers this fetch as one of its kind."""
     if case == "wrong-epoch":
@@ -167,15 +174,21 @@ def other_fetches_are_no_progress(live: Live, case: str, voter: int, ghost: int)
     """A leader resigns although consumers, observers, or voters with a wrong epoch or another log go on fetching."""
     tenures: list[Tenure] = []
     others: list[FetchedPartition] = []
+    still_led: list[bool] = []
+    """Whether the voter led on after the first of these fetches."""
 
     def lead_and_resign() -> Settled:
         tenures.append(tenure := Tenure(live, voter))
         others[:] = [TRAFFIC[case](live, tenure.epoch, voter, ghost)]
+        still_led.append(live.describe().leader_epoch == tenure.epoch)
         return tenure.await_resignation(lambda: others.append(TRAFFIC[case](live, tenure.epoch, voter, ghost)))
 
     gone = first_on_time(lead_and_resign)
     yield premise(tenures[-1].is_led, f"a leader that serves a voter: {tenures[-1].served}")
-    yield premise(_is_of_its_kind(case, others[0]), f"a {case} fetch that is answered as such: {others[0]}")
+    promised = _promise_of(case, ghost) if still_led[-1] else None
+    yield premise(
+        _is_of_its_kind(case, others[0]), f"a {case} fetch that is answered as such: {others[0]}", promised=promised
+    )
     yield held_if(
         gone, tenures[-1].last, detail=f"{tenures[-1].deadline}; then there were {len(others)} {FETCHES[case]}"
     )

@@ -6,6 +6,7 @@ from hypothesis.strategies import booleans, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.judging.facts.gauges import number_of
+from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.lab import LAB, WITHIN, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN, other_leader
 from protocol.log import LeaderAndEpoch
@@ -161,11 +162,14 @@ def agrees_with_the_protocol(lab: QuorumLab, led: LeaderAndEpoch) -> Claims:
         yield _met_03(vote == right, "vote", f"{name} showed a vote for {vote}, not {right}")
         unknown = number_of(found, "number-unknown-voter-connections")
         yield _met_03(unknown == 0, "connections", f"{name} showed {unknown} voters without a connection")
-    known = number_of(look[lab.bench.name_of(led.leader_id)], "high-watermark")
-    bounds = (earlier.high_watermark, later.high_watermark)
-    yield _met_03(
-        bounds[0] <= known <= bounds[1], "high-watermark", f"the leader showed {known}, described {say(bounds)}"
-    )
+    leader = look[lab.bench.name_of(led.leader_id)]
+    for gauge, first, last in (
+        ("high-watermark", earlier.high_watermark, later.high_watermark),
+        ("log-end-offset", own_end(led.leader_id, earlier), own_end(led.leader_id, later)),
+    ):
+        known = number_of(leader, gauge)
+        text = f"the leader showed the {gauge} {known}, and described {first}, then {last}"
+        yield _met_03(first <= known <= last, "high-watermark", text)
 
 
 def _met_03(right: bool, case: str, detail: str) -> Claim:

@@ -353,7 +353,9 @@ class Voter:
     def served(self, asked: dict[str, Any], replica: int, wait: int) -> dict[str, Any]:
         partition: dict[str, Any] = {"partition_index": 0, "error_code": 0, "log_start_offset": 0, "records": b""}
         partition["current_leader"] = {"leader_id": self.leader, "leader_epoch": self.epoch}
-        if refused := self.refusal(asked, wait):
+        fenced = self.role != "leader" or replica not in self.peers or "voters-are-not-fenced" not in self.bugs
+        refused = self.refusal(asked, wait) if fenced else Error.NONE
+        if refused:
             partition["error_code"] = refused
         else:
             epoch, end = self.end_of(asked["last_fetched_epoch"])

@@ -69,6 +69,7 @@ BUGS = {
     "adopts-outsiders": {("KIP595-BEGIN-06", "no-endpoints")},
     "epoch-not-raised": {("KIP595-VOTE-14", "stored-first"), ("KIP595-ELEC-10", "granted")},
     "hw-is-minimum": {("KIP595-FETCH-06", "uncommitted"), ("KIP595-HW-01", "past-epoch-start"), ("KIP595-HW-02", "exact")},
+    "diverging-fetch-counts": {("KIP595-HW-01", "at-epoch-start")},
     "hw-goes-back": {("KIP595-HW-04", "leader")},
     "observers-count": {("KIP595-HW-03", "known-watermark")},
     "truncates-too-much": {("KIP595-FETCH-11", "leader-end-smaller"), ("KIP595-FETCH-11", "own-end-smaller")},

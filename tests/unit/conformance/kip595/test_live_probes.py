@@ -60,6 +60,7 @@ BUGS = {
         ("KIP595-END-04", "check-quorum"),
     },
     "any-fetch-counts": LEAD_02,
+    "voters-are-not-fenced": {("KIP595-FETCH-01", "newer-epoch"), ("KIP595-FETCH-01", "older-epoch")},
     "one-voter-is-enough": {("KIP595-LEAD-01", "describe-quorum")},
     "sent-in-another-name": IN_ITS_NAME,
     "sent-from-nowhere": {("KIP595-BEGIN-07", "each-voter")},

@@ -26,13 +26,19 @@ from conformance.kip595.metrics import (
 from conformance.rigs.quorum.lab import QuorumLab
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
-from protocol.quorum import METADATA_TOPIC, QuorumAnswer
+from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
 
 IDS = {"controller-101": 101, "controller-102": 102, "broker-1": 1}
 LED = LeaderAndEpoch(101, 4)
 NAMED = {"current-leader": 101.0, "current-epoch": 4.0, "number-unknown-voter-connections": 0.0}
 RIGHT: dict[str, dict[str, Any]] = {
-    "controller-101": {**NAMED, "current-state": "leader", "current-vote": 101.0, "high-watermark": 9.0},
+    "controller-101": {
+        **NAMED,
+        "current-state": "leader",
+        "current-vote": 101.0,
+        "high-watermark": 9.0,
+        "log-end-offset": 11.0,
+    },
     "controller-102": {**NAMED, "current-state": "follower", "current-vote": 101.0, "high-watermark": 8.0},
     "broker-1": {**NAMED, "current-state": "observer", "current-vote": -1.0, "high-watermark": 8.0},
 }
@@ -86,8 +92,9 @@ class Shown:
         return Stored(101, 4, 101 if name == "controller-102" else -1)
 
     def describe_by_leader(self) -> QuorumAnswer:
-        about = {"topic": METADATA_TOPIC, "partition": 0, "error": Error.NONE}
-        return QuorumAnswer(version=1, leader_id=101, leader_epoch=4, high_watermark=9, **about)  # type: ignore[arg-type]
+        about: dict[str, Any] = {"topic": METADATA_TOPIC, "partition": 0, "error": Error.NONE}
+        about |= {"current_voters": (QuorumReplica(replica_id=101, log_end_offset=11),)}
+        return QuorumAnswer(version=1, leader_id=101, leader_epoch=4, high_watermark=9, **about)
 
 
 def violated(claims: Iterable[Claim]) -> set[str]:
@@ -109,6 +116,8 @@ def shown(node: str, **metrics: Any) -> QuorumLab:
         (shown("controller-101", current_vote=-1), {"vote"}),
         (shown("controller-102", current_vote=103), {"vote"}),
         (shown("controller-101", high_watermark=8), {"high-watermark"}),
+        (shown("controller-101", log_end_offset=12), {"high-watermark"}),
+        (shown("controller-102", log_end_offset=3), set()),
         (shown("controller-102", number_unknown_voter_connections=1), {"connections"}),
         (shown("controller-102", number_unknown_voter_connections=None), {"connections"}),
     ],
