@@ -85,7 +85,7 @@ ENTRIES = (
     ),
     Forgiven(
         VOTERS_SCRIPTED,
-        row="KIP595-INV-04",
+        row="KIP595-DQ-01",
         covered=lambda: _described_again(_begun().plays_peers()),
         near={"another subject": lambda: _described_again(_begun().fault("any", 102, effects=DOWN))},
         applies={"before it began": "it begins with the history", "after it ended": "it ends with the history"},
