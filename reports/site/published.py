@@ -4,6 +4,7 @@ A run's folder has its matrix without `parquet/`, and the evidence and histories
 it but for one to the page of the nights, and none is dead.
 """
 
+import gzip
 import html
 import posixpath
 import re
@@ -22,6 +23,7 @@ NIGHTS = "../../index.html"
 _BEFORE_NAV = '<nav aria-label="Pages">'
 _ANCHOR = re.compile(r'<a\b[^>]*?\shref="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _LISTING = "index.html"
+_COMPRESSED = "matrix.json.gz"
 _EXECUTABLE = frozenset({
     ".html", ".htm", ".shtml", ".xhtml", ".xht", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs",
 })  # fmt: skip
@@ -124,7 +126,7 @@ def size_of(folder: Path) -> int:
 
 
 def keep_within(runs: Sequence[Path], bound: int) -> None:
-    """Shrink the oldest runs until all of them take at most `bound` bytes: drop evidence first, then pages, never matrix.json.
+    """Shrink the oldest runs until all of them take at most `bound` bytes: drop evidence first, then pages, never the matrix.
 
     The newest run, which is the last one, keeps its pages.
     """
@@ -146,11 +148,13 @@ def drop_evidence(run: Path) -> None:
 
 
 def drop_pages(run: Path) -> None:
-    """Remove all of a run but its matrix.json."""
+    """Remove all of a run but its matrix.json, which is compressed to a twentieth."""
+    if (run / MATRIX / _COMPRESSED).exists():
+        return
     kept = (run / MATRIX / "matrix.json").read_bytes()
     shutil.rmtree(run)
     (run / MATRIX).mkdir(parents=True)
-    (run / MATRIX / "matrix.json").write_bytes(kept)
+    (run / MATRIX / _COMPRESSED).write_bytes(gzip.compress(kept, mtime=0))
 
 
 # --- the pages beside the runs
@@ -172,7 +176,7 @@ def write_nights(site: Path, nights: Sequence[NightLine]) -> None:
 
 def _first_page(site: Path, night: str) -> str:
     """Return the first of a night's pages, or its matrix.json, relative to the site; empty without either."""
-    found = (f"{RUNS}/{night}/{MATRIX}/{name}" for name in ("index.html", "matrix.json"))
+    found = (f"{RUNS}/{night}/{MATRIX}/{name}" for name in ("index.html", "matrix.json", _COMPRESSED))
     return next((path for path in found if (site / path).is_file()), "")
 
 

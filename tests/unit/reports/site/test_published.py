@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,10 +123,13 @@ def test_the_oldest_nights_lose_evidence_first_then_pages_and_never_the_matrix(r
     assert all((one / "matrix" / "index.html").exists() for one in runs)
     keep_within(runs, 0)
     assert [(one / "matrix" / "index.html").exists() for one in runs] == [False, False, True]
-    assert all((one / "matrix" / "matrix.json").is_file() for one in runs)
+    assert (runs[-1] / "matrix" / "matrix.json").is_file()
+    kept = [gzip.decompress((one / "matrix" / "matrix.json.gz").read_bytes()) for one in runs[:-1]]
+    assert kept == [(run / "matrix" / "matrix.json").read_bytes()] * 2, "the matrix is never lost"
+    keep_within(runs, 0)
     write_nights(site, [line(night) for night in ("3", "2", "1")])
     assert [*dead_links(site)] == []
-    assert '<a href="runs/1/matrix/matrix.json">1</a>' in (site / "index.html").read_text()
+    assert '<a href="runs/1/matrix/matrix.json.gz">1</a>' in (site / "index.html").read_text()
 
 
 def test_the_page_of_a_folder_leads_to_a_file_whatever_its_name_has(run: Path, tmp_path: Path) -> None:
