@@ -230,8 +230,7 @@ class LogHistory:
         producer: Producer = NO_PRODUCER,
         id: UUID | None = None,
     ) -> Self:
-        """Add a Produce of one batch, acknowledged at an offset, or `lost` if its outcome is unknown; `id` is the
-        topic's."""
+        """Add a Produce of one batch, acknowledged at an offset, or `lost` if its outcome is unknown; `id` is the topic's."""
         records = batch(*(value.encode() for value in values), timestamp=1, **producer.fields)
         call = self._asked(broker, "produce", Topic(TOPIC.name, id), 0, records, acks=acks)
         if lost:
