@@ -1,7 +1,8 @@
 """The members of a group: what each certainly owns by its answers, at which epoch, and until when.
 
 A member owns a partition from the answer that first shows it to the *send* of the first request that gives it up: a heartbeat
-that lists other partitions, a rejoin, a leave. A heartbeat that was refused gives nothing up.
+that lists other partitions, a rejoin, a leave. A heartbeat that was refused gives nothing up. An instance that left to return
+keeps what it was assigned until it returns, or its session ends; what it had to give up is free (KIP1251-STATIC-05).
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ class Member:
         if request.error in REFUSALS:
             return
         if _leaves(request):
-            self.leaves(request.asked)
+            self.leaves(request.asked, kept=self._kept_while_away(request))
         elif isinstance(request, ClassicRequest):
             if request.kind == "join":
                 self._give_up(request.owned or frozenset(), request.asked)
@@ -194,9 +195,16 @@ class Member:
         elif request.owned is not None:
             self._give_up(request.owned, request.asked)
 
-    def leaves(self, event: int) -> None:
+    def leaves(self, event: int, kept: frozenset[Place] = frozenset()) -> None:
         self._granted = event
-        self._end_all(End(event, "left"))
+        self._end_all(End(event, "left"), kept)
+
+    def _kept_while_away(self, request: Request) -> frozenset[Place]:
+        """Return what a leaving member keeps: an instance that will return, all that it certainly is assigned."""
+        standing = self.standings[-1][1] if self.standings else None
+        if standing is None or not (standing.exact and standing.is_told) or not _leaves_to_return(request):
+            return frozenset()
+        return frozenset([place for place, hold in self._holds.items() if hold.told < 0])
 
     def end(self, event: int) -> None:
         """End the membership by a request that is not the member's own."""
@@ -208,11 +216,11 @@ class Member:
         for place in self._holds.keys() - kept:
             self._end(place, End(event, "acknowledged"))
 
-    def _end_all(self, end: End) -> None:
+    def _end_all(self, end: End, kept: frozenset[Place] = frozenset()) -> None:
         self._stays = [*self._stays, *([(self._since, self._granted)] if self._since >= 0 else [])]
         self._since = -1
         self._epoch, self._given_up_at = -1, end.event
-        for place in [*self._holds]:
+        for place in self._holds.keys() - kept:
             self._end(place, end)
 
     def _end(self, place: Place, end: End) -> None:
@@ -338,12 +346,17 @@ def _leaves(request: Request) -> bool:
     return request.kind == "leave" if isinstance(request, ClassicRequest) else request.epoch in (LEAVE, LEAVE_TO_RETURN)
 
 
+def _leaves_to_return(request: Request) -> bool:
+    return isinstance(request, Beat) and request.epoch == LEAVE_TO_RETURN and bool(request.instance_id)
+
+
 def _joins(request: Request) -> bool:
     return request.kind == "join" if isinstance(request, ClassicRequest) else request.epoch == JOIN
 
 
 def _is_alive(request: Request) -> bool:
-    return request.error in (NONE, Error.REBALANCE_IN_PROGRESS)
+    """True for a sign of life. The session of an instance that leaves to return goes on from the one before."""
+    return request.error in (NONE, Error.REBALANCE_IN_PROGRESS) and not _leaves_to_return(request)
 
 
 def _epoch_of(request: Request) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidence
@@ -179,8 +181,74 @@ def test_instance_that_is_robbed_while_it_is_away() -> None:
     assert ("INV-08", "static", "two-owners") in results(history)
 
 
-def test_instance_that_loses_a_partition_to_another_member() -> None:
-    assert results(away().beats("b", 2, 3, given=(1,)))[0] == ("INV-08", "static", "held")
+STATIC_ROBBED = [("INV-08", "static", "two-owners"), ("BASE-02", "acknowledged", "given-too-early")]
+
+
+def told_and_away() -> GroupHistory:
+    """Let the static member a leave to return while it has to give up partition 1."""
+    told = GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).beats("a", 1, given=(0,), instance="i")
+    return told.leaves("a", instance="i", to_return=True)
+
+
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(away, STATIC_ROBBED, id="is away"),
+        pytest.param(lambda: away().kill(1).moved(2), STATIC_ROBBED, id="is away, and the coordinator is lost"),
+        pytest.param(lambda: away().later(30), STATIC_ROBBED, id="is away for less than its session"),
+        pytest.param(lambda: away().later(44), [], id="may be removed"),
+        pytest.param(
+            lambda: away().alters(consumer_session_timeout_ms="6000").later(6), [], id="may be removed by a short session"
+        ),
+        pytest.param(told_and_away, held("left", "static", "membership"), id="had to give it up"),
+        pytest.param(
+            lambda: away().joins("c", 2, (0,), instance="i"), held("left", "static", "membership"), id="has returned"
+        ),
+        pytest.param(
+            lambda: away().joins("a", 2, (0,), instance="i"),
+            held("acknowledged", "static", "membership"),
+            id="has returned with its id",
+        ),
+        pytest.param(
+            lambda: away().classic_joins("c", 2, instance="i"),
+            held("left", "static", "membership"),
+            id="has returned by the other protocol",
+        ),
+        pytest.param(
+            lambda: away().classic_leaves("", instance="i"),
+            held("left", "static", "membership"),
+            id="was removed by an administrator",
+        ),
+        pytest.param(
+            lambda: GroupHistory().joins("a", 1, (0, 1)).joins("b", 2, ()).leaves("a", to_return=True),
+            held("left", "dynamic", "membership"),
+            id="is no instance",
+        ),
+        pytest.param(
+            lambda: (
+                GroupHistory()
+                .joins("a", 1, (0, 1), instance="i")
+                .joins("b", 2, ())
+                .beats("a", 1, instance="i", lost=True)
+                .leaves("a", instance="i", to_return=True)
+            ),
+            held("left", "static", "membership"),
+            id="may have been told to give it up",
+        ),
+    ],
+)
+def test_instance_that_loses_a_partition_to_another_member(
+    tells: Callable[[], GroupHistory], expected: list[object]
+) -> None:
+    found = results(tells().beats("b", 2, 3, given=(1,)))
+    assert found[: len(expected)] == expected
+    assert expected or found == []
+
+
+def test_session_of_an_instance_that_is_away_goes_on_from_its_last_heartbeat() -> None:
+    joined = GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ())
+    left = joined.later(30).leaves("a", instance="i", to_return=True).later(14)
+    assert results(left.beats("b", 2, 3, given=(1,))) == []
 
 
 # --- classic members
