@@ -76,6 +76,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     fault."""
     is_scene: tuple[bool, ...] = SELDOM
     """The values from which it is drawn whether an episode is a scene, if no fault is active and there are any."""
+    most_scenes: int = 1
+    """The maximum number of scenes that follow each other in an episode."""
 
     @property
     def pairs(self) -> list[Meeting]:
@@ -191,9 +193,10 @@ class _Episode:
         self._on = draw(sampled_from(offer.around(swarm.pair)))
 
     def steps(self) -> Iterator[Step]:
-        """Yield a scene and a look; or work, one or two rounds of faults, each with an end, and a look."""
-        if (scene := self._maybe_scene()) is not None:
-            yield from self._draw(scene(self._on))
+        """Yield scenes and a look; or work, one or two rounds of faults, each with an end, and a look."""
+        if scenes := self._maybe_scenes():
+            for scene in scenes:
+                yield from self._draw(scene(self._on))
             yield self._draw(self._offer.looks(self._on))
             return
         yield from self._work(1, 2)
@@ -205,12 +208,13 @@ class _Episode:
         yield from self._work_meanwhile()
         yield self._draw(self._offer.looks(self._on))
 
-    def _maybe_scene(self) -> About | None:
-        """Return this episode's scene, if it is one; else None."""
+    def _maybe_scenes(self) -> list[About]:
+        """Return this episode's scenes, if it has any."""
         names = [*self._offer.scenes] if self._standing == 0 else []
         if not names or not self._draw(sampled_from(self._offer.is_scene)):
-            return None
-        return self._offer.scenes[self._draw(sampled_from(names))]
+            return []
+        drawn = self._draw(lists(sampled_from(names), min_size=1, max_size=self._offer.most_scenes, unique=True))
+        return [self._offer.scenes[name] for name in drawn]
 
     def _rounds(self, hits: Sequence[Hit]) -> int:
         """Return the number of rounds: two for a fault that no other can overlap, so that it meets its own effects,

@@ -143,11 +143,16 @@ class BeatOwning(OfMember, frozen=True, kw_only=True, tag="beat-owning"):
 
 
 class Round(OfGroup, frozen=True, kw_only=True, tag="round"):
-    """An honest heartbeat of each member that is not silent."""
+    """An honest heartbeat of each member that is neither silent nor away."""
 
 
 class Settle(OfGroup, frozen=True, kw_only=True, tag="settle"):
     """Rounds until no answer assigns anything new, but not many."""
+
+
+class AwaitBalance(OfGroup, frozen=True, kw_only=True, tag="await-balance"):
+    """All members wake or return, and heartbeat until the group is stable, with each partition of their topics assigned, as long
+    as that may take (KIP1251-BASE-09). Skipped while a fault stands."""
 
 
 # --- the classic protocol
@@ -276,6 +281,7 @@ GroupStep: TypeAlias = (
     | BeatOwning
     | Round
     | Settle
+    | AwaitBalance
     | LoseSync
     | SyncLate
     | Commit

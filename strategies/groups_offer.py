@@ -327,5 +327,6 @@ OFFER = Offer(
     looks=lambda on: sampled_from([steps.ReadEverything(), do.DescribeGroups()]),
     scenes=SCENES,
     is_scene=(False, True, True, True),
+    most_scenes=5,
 )
 """All parts of the group machine's episodes."""

@@ -68,7 +68,7 @@ def half_given_up(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.JoinGroup(on=on, member=C, reads_from="both"),
         do.Round(on=on),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -123,7 +123,7 @@ def instance_away(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.Beat(on=on, member=INSTANCE),
         do.Commit(on=on, member=INSTANCE, epoch=draw(sampled_from(["zero", "current", "beyond"]))),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -171,7 +171,7 @@ def replace_by_other_protocol(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.Beat(on=on, member=INSTANCE),
         do.Beat(on=on, member=SAME_INSTANCE),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -230,7 +230,7 @@ def repeated_join(draw: DrawFn, subject: str) -> list[steps.Step]:
         _loss(draw, on),
         do.Beat(on=on, member="static-2"),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -253,7 +253,7 @@ def topic_created_again(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.ReleaseCommit(on=on),
         do.Beat(on=on, member=INSTANCE),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -280,7 +280,7 @@ def time_outs(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.OutlastRebalance(on=on, member=A),
         do.Round(on=on),
     ]
-    return [*_emptied(draw, on), *draw(sampled_from([silent, slow])), steps.Heal(), do.Settle(on=on)]
+    return [*_emptied(draw, on), *draw(sampled_from([silent, slow])), steps.Heal(), do.AwaitBalance(on=on)]
 
 
 @composite
@@ -298,7 +298,7 @@ def cut_off(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.Round(on=on),
         do.DescribeGroups(),
         steps.Heal(),
-        do.Settle(on=on),
+        do.AwaitBalance(on=on),
     ]
 
 
@@ -317,6 +317,7 @@ def growth(draw: DrawFn, subject: str) -> list[steps.Step]:
         do.Settle(on=on),
         do.Commit(on=on, member=A, partitions=3),
         steps.Heal(),
+        do.AwaitBalance(on=on),
     ]
 
 

@@ -75,16 +75,16 @@ def _changes(story: GroupStory) -> Iterator[int]:
 
 def _is_due(story: GroupStory, since: int, description: GroupDescription) -> bool:
     """True if the group had all the time that it may take, as far as the kit watched, while all its members kept up."""
-    return story.timeline.watch_time(since, description.asked, SETTLES_WITHIN) >= SETTLES_WITHIN and all(
-        _keeps_up(story, member.member_id, since, description.asked) for member in description.said.members
-    )
+    until = description.asked
+    began = max(_keeps_up_since(story, member.member_id, since, until) for member in description.said.members)
+    return story.timeline.watch_time(began, until, SETTLES_WITHIN) >= SETTLES_WITHIN
 
 
-def _keeps_up(story: GroupStory, member: str, since: int, until: int) -> bool:
-    """True if a member acknowledged or sent a heartbeat without pause all the time."""
+def _keeps_up_since(story: GroupStory, member: str, since: int, until: int) -> int:
+    """Return the event from which on a member acknowledged or sent a heartbeat without pause."""
     own = [one.event for one in _alive(story, member) if since < one.asked and one.event < until]
     pauses = zip([since, *own], [*own, until], strict=True)
-    return bool(own) and all(story.seconds(first, second) <= LONGEST_PAUSE for first, second in pauses)
+    return max((second for first, second in pauses if story.seconds(first, second) > LONGEST_PAUSE), default=since)
 
 
 def _alive(story: GroupStory, member: str) -> Iterator[Beat | ClassicRequest]:

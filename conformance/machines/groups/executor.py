@@ -19,7 +19,7 @@ from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.log.quiescence import at_rest
 from protocol.messages import Topic
 from strategies import groups as do
-from strategies.steps import Step, Sweep
+from strategies.steps import AddPartitions, Step, Sweep
 
 ROUNDS = 8
 """The rounds after which a step no longer waits for members to share their partitions."""
@@ -59,7 +59,11 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         return [one for one in self._active(step.on) if one is not self._slot(step)]
 
     def _active(self, on: do.GroupName) -> list[Slot]:
-        return [one for one in self._members[on].values() if one.is_taken and not one.silent]
+        return [one for one in self._members[on].values() if one.is_taken and not (one.silent or one.is_away)]
+
+    def _beat_others(self, step: do.OfMember) -> None:
+        for other in self._others(step):
+            other.beat()
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
@@ -146,6 +150,12 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
                 return
 
     @run.register
+    def _await_balance(self, step: do.AwaitBalance) -> None:
+        if self.standing:
+            raise Absent("a fault stands")
+        self._rest.settle(step.on)
+
+    @run.register
     def _lose_sync(self, step: do.LoseSync) -> None:
         self._slot(step).lose_sync()
 
@@ -175,7 +185,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
             raise Absent(f"{step.on} has no short sessions")
         slot = self._slot(step)
         slot.beat()  # a session gets its length with a heartbeat
-        self._coordinators.outlast(step.on, slot.id, lambda: [other.beat() for other in self._others(step)])
+        self._coordinators.outlast(step.on, slot.id, lambda: self._beat_others(step))
         slot.silent = True
 
     @run.register
@@ -183,7 +193,12 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         slot = self._slot(step)
         if not slot.is_hasty or not slot.partitions("to-give-up"):
             raise Absent(f"{step.member} is not hasty, or has nothing to give up")
-        self._coordinators.outlast(step.on, slot.id, slot.beat_quietly)
+
+        def beat_all() -> None:
+            slot.beat_quietly()
+            self._beat_others(step)
+
+        self._coordinators.outlast(step.on, slot.id, beat_all)
 
     @run.register
     def _ask_former(self, step: do.AskFormer) -> None:
@@ -195,6 +210,14 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
                 self._offsets.commit_at(former, step.on, slot)
             case "fetch":
                 self._offsets.fetch_all(step.on, former)
+
+    # --- topics
+
+    @run.register
+    def _add_partitions(self, step: AddPartitions) -> None:
+        super().run(step)
+        if not self.standing:
+            self._ground.await_partitions(step.on, step.total)
 
     # --- faults
 
@@ -229,7 +252,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
 
     def at_rest(self) -> None:
         self._transactions.await_ends()
-        self._rest.settle()
+        self._rest.settle(*do.GROUPS)
         self.read_everything()
         self.attempt(Sweep(turn=turn_of(self.bench.tape.example.example)))
         self._rest.read_log()

@@ -143,6 +143,18 @@ class Ground:
             return {topic.name: len(topic.partitions) for topic in described.topics if topic.name}
         return {}
 
+    def await_partitions(self, on: str, total: int) -> None:
+        """Wait until a broker knows that a topic has so many partitions."""
+        name = self.topic_named(on).name
+        with suppress(Overdue):
+            self.bench.eventually(
+                lambda: self.count_partitions().get(name, 0) >= total,
+                f"{total} partitions of {name}",
+                within=SERVED_WITHIN,
+                every=0.1,
+                due=None,
+            )
+
     def topic_names(self, to: do.Subscription) -> list[str]:
         """Return the names to which a subscription by name subscribes, or that a regular expression stands for."""
         two, every = do.TOPICS[:2], do.TOPICS

@@ -24,7 +24,7 @@ class GroupMachine(EpisodeRules[FaultModel]):
 
     model_type = FaultModel
     offer = groups_offer.OFFER
-    steps_per_rule = 3
+    steps_per_rule = 4
 
 
 OPENING: list[do.GroupStep] = [
@@ -59,6 +59,8 @@ OPENING: list[do.GroupStep] = [
     do.TakeInstance(on="group-2"),
     do.LeaveToReturn(on="group-2"),
     do.JoinGroup(on="group-2", member="member-1", reads_from="pattern-of-all"),
+    do.JoinGroup(on="group-2", member="member-2", reads_from="both"),
+    do.Round(on="group-2"),
     steps.CreateTopic(on="passing", partitions=1, replication_factor=1, configs=do.ONE_REPLICA),
     do.Beat(on="group-2", member="static-1"),
     do.Settle(on="group-2"),
@@ -82,17 +84,21 @@ OPENING: list[do.GroupStep] = [
     do.SyncLate(on="group-3", member="eager-1"),
     do.JoinGroup(on="group-3", member="member-1", reads_from="both", hasty=True),
     do.Settle(on="group-3"),
+    steps.DisturbBriefly(on="group-3", fault=MoveLeader()),
+    do.Round(on="group-3"),
     do.LoseSync(on="group-3", member="cooperative-1"),
     do.Commit(on="group-3", member="eager-1", epoch="previous"),
+    do.AlterGroup(on="group-3"),
     do.LeaveGroup(on="group-3", member="eager-1"),
     do.LeaveGroup(on="group-3", member="cooperative-1"),
     do.Settle(on="group-3"),
     do.JoinGroup(on="group-3", member="member-2", reads_from="both"),
     do.BeatQuietly(on="group-3", member="member-1"),
     do.OutlastRebalance(on="group-3", member="member-1"),
-    do.AlterGroup(on="group-3"),
     do.OutlastSession(on="group-3", member="member-2"),
     do.Disband(on="group-3"),
+    steps.AddPartitions(on="narrow", total=5),
+    do.AwaitBalance(),
     do.CompactLog(),
     do.Round(),
     steps.DisturbBriefly(on="group-1", fault=MoveCoordinator(role="group coordinator")),

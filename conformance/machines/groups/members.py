@@ -87,6 +87,10 @@ class ConsumerSlot(Slot):
         return self._instance
 
     @property
+    def is_away(self) -> bool:
+        return self._away
+
+    @property
     def is_hasty(self) -> bool:
         return self._how.hasty
 

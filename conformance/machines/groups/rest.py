@@ -1,4 +1,4 @@
-"""The end of an example: all members heartbeat honestly until each group is stable, then its log is read."""
+"""Groups at rest: all members heartbeat honestly until a group is stable, and at the end its log is read."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,17 +34,16 @@ class Rest:
         }
         """The log ends at the beginning of the example, by partition of the offsets topic."""
 
-    def settle(self) -> None:
-        """Let all members wake, and former ones leave; then heartbeat until each group is stable, or the time is up."""
-        for slots in self._members.values():
-            for slot in slots.values():
-                slot.silent = False
-                with suppress(*UNANSWERED, Absent):
-                    slot.expel_former()
+    def settle(self, *groups: do.GroupName) -> None:
+        """Let all members of groups wake, and former ones leave; then heartbeat until each group is stable, or the time is up."""
+        for slot in [slot for on in groups for slot in self._members[on].values()]:
+            slot.silent = False
+            with suppress(*UNANSWERED, Absent):
+                slot.expel_former()
         counts = self._ground.count_partitions()
         with suppress(Overdue):
             self._ground.bench.eventually(
-                lambda: min(self._is_stable(on, counts) for on in do.GROUPS),
+                lambda: min(self._is_stable(on, counts) for on in groups),
                 "all groups stable",
                 within=SETTLED_WITHIN,
                 every=PAUSE,

@@ -32,6 +32,11 @@ class Slot(ABC):
         """True if there is a member, even one that is away."""
 
     @property
+    def is_away(self) -> bool:
+        """True if the member left to return, and has not yet."""
+        return False
+
+    @property
     def is_hasty(self) -> bool:
         return False
 

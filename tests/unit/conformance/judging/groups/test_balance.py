@@ -72,6 +72,11 @@ def stable(history: GroupHistory) -> GroupHistory:
             id="one was refused",
         ),
         pytest.param(lambda: stuck(handed_over().later(40)), [], id="members that are silent"),
+        pytest.param(
+            lambda: stuck(keeps_up(32, handed_over().later(20))), ["stuck-group"], id="members that were silent before"
+        ),
+        pytest.param(lambda: stuck(keeps_up(26, handed_over().later(20))), [], id="members that just were silent"),
+        pytest.param(lambda: stuck(keeps_up(32).later(8)), [], id="members that are silent again"),
         pytest.param(lambda: stuck(keeps_up(16, keeps_up(16).asleep(60))), [], id="the kit was asleep"),
     ],
 )

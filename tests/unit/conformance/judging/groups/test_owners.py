@@ -198,7 +198,9 @@ def told_and_away() -> GroupHistory:
         pytest.param(lambda: away().later(30), STATIC_ROBBED, id="is away for less than its session"),
         pytest.param(lambda: away().later(44), [], id="may be removed"),
         pytest.param(
-            lambda: away().alters(consumer_session_timeout_ms="6000").later(6), [], id="may be removed by a short session"
+            lambda: away().alters(consumer_session_timeout_ms="6000").later(6),
+            [],
+            id="may be removed by a short session",
         ),
         pytest.param(told_and_away, held("left", "static", "membership"), id="had to give it up"),
         pytest.param(
