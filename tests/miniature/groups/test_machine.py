@@ -11,6 +11,9 @@ from conformance.running.machine.example import Ending, ExampleRun
 from conformance.running.standing import Standing
 from fixtures.faults.kinds import unclean
 from fixtures.tape import LiveTape
+from history.events import Call, Note
+from history.steps import REST_NOTE
+from protocol.groups import JOIN, LEAVE_TO_RETURN
 from strategies import groups as do
 from strategies.steps import Disturb, Heal
 from tests.miniature.coordinators.service import CONFIGS, TOPIC
@@ -20,6 +23,8 @@ from tests.miniature.machine import ExampleOnMiniature, finished, hunt, play, sh
 
 pytestmark = pytest.mark.drawn
 
+A, B = (do.JoinGroup(member=member, reads_from="both") for member in do.DYNAMIC[:2])
+COMMIT, FETCH, ROUND = do.Commit(), do.FetchOffsets(anonymous=True), do.Round()
 DRAWN = ["pending-given-away", "joins-once"]
 """Bugs that turn up soon. `./kit miniature` looks for all of them."""
 
@@ -34,6 +39,22 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
     assert play(GROUP_MACHINE, shortest.steps).violations == []
 
 
+def test_rounds_leave_an_instance_away_until_a_step_of_its_own() -> None:
+    away = do.JoinGroup(member="static-1", reads_from="both")
+    left = [away, A, do.Settle(), do.LeaveToReturn(), ROUND, do.Settle()]
+
+    def epochs(steps: list[do.GroupStep]) -> list[int]:
+        """Return the epochs that heartbeats of the instance named by the steps, without those at rest."""
+        events = play(GROUP_MACHINE, steps).history.events
+        rest = next(event.n for event in events if isinstance(event, Note) and event.text == REST_NOTE)
+        asked = [one.request for one in events[:rest] if isinstance(one, Call) and one.op == "consumer_group_heartbeat"]
+        return [one["member_epoch"] for one in asked if one["instance_id"]]
+
+    assert epochs(left)[-1] == LEAVE_TO_RETURN
+    assert epochs([*left, do.Beat(member="static-1")])[-1] == JOIN
+    assert JOIN in epochs([*left, do.AwaitBalance()])[epochs(left).index(LEAVE_TO_RETURN) :]
+
+
 class Lenient(ExampleOnMiniature):
     """The lab with one in-sync replica as enough for the offsets topic, so that an unclean election loses what was answered."""
 
@@ -43,8 +64,6 @@ class Lenient(ExampleOnMiniature):
         return bench
 
 
-A, B = (do.JoinGroup(member=member, reads_from="both") for member in do.DYNAMIC[:2])
-COMMIT, FETCH, ROUND = do.Commit(), do.FetchOffsets(anonymous=True), do.Round()
 UNCLEAN = Disturb(on="group-1", fault=unclean.UncleanElection(own_topic=False))
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
-from hypothesis.strategies import SearchStrategy, lists
+from hypothesis.strategies import SearchStrategy, just, lists
+from msgspec.structs import replace
 
 from strategies import groups as do
+from strategies.episodes import episodes, steer, swarms
 from strategies.groups_offer import MAIN, OFFER
 from strategies.groups_scenes import SCENES
 from strategies.meetings import standing_at_each
@@ -65,6 +67,14 @@ def test_a_scene_loses_the_coordinator(name: str) -> None:
         lost = [step for step in steps if isinstance(step, Disturb | DisturbBriefly)]
         assert lost
         assert all(step.fault.role in ("leader", "group coordinator") for step in lost)
+
+
+def test_up_to_five_scenes_follow_each_other() -> None:
+    rounds = {name: lambda on: just([do.Round(on=on)]) for name in SCENES}
+    offer = replace(OFFER, scenes=rounds, is_scene=(True,))
+    drawn = swarms(offer, steer(offer, {})).flatmap(lambda swarm: episodes(offer, swarm, 0, 3))
+    counts = {sum(isinstance(step, do.Round) for step in steps) for steps in values_of(drawn, 100)}
+    assert counts == {1, 2, 3, 4, 5}
 
 
 def test_all_kinds_of_members_are_drawn() -> None:
