@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.judging.facts import log as facts
 from conformance.judging.facts.exchange import NONE, UNKNOWN_OUTCOME, Decoding, Exchange, LostAnswer, name_of
+from conformance.judging.facts.groups import OffsetCommitResult
 from conformance.judging.facts.reassignments import ReassignmentResult
 from conformance.judging.facts.topics import OPEN, deleted_by
 from conformance.judging.timeline import Timeline
@@ -221,4 +222,6 @@ def replace_by_unknown(fact: Any) -> Any:
             return replace(fact, error=UNKNOWN_OUTCOME)
         case facts.UncleanElectionResult():
             return replace(fact, granted=False)
+        case OffsetCommitResult():
+            return replace(fact, error=UNKNOWN_OUTCOME, accepted=UNKNOWN_OUTCOME)
     return None

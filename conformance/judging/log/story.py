@@ -181,6 +181,7 @@ class PartitionStory(Story):
         facts.ProduceResult: lambda story: story.produced,
         ReassignmentResult: lambda story: story.reassignments,
         facts.UncleanElectionResult: lambda story: story.unclean_elections,
+        OffsetCommitResult: lambda story: story.commits,
     }
 
     @property

@@ -243,3 +243,17 @@ def test_only_a_creation_that_may_have_succeeded_gives_a_topic_its_settings() ->
 def test_a_cleanup_policy_that_is_altered(value: str | None, compacts: bool) -> None:
     [story] = stories(LogHistory().created().settled(1, 0).altered("cleanup.policy", value))
     assert may_be_compacted(story, NEVER) is compacts
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        pytest.param(6, set(), id="of a coordinator that may not know the new topic"),
+        pytest.param(5, set(), id="of the one that does"),
+        pytest.param(7, {"KIP101-INV-19"}, id="of none"),
+    ],
+)
+def test_a_commit_at_a_broker_that_may_mean_the_former_topic_may_be_shown(shown: int, expected: set[str]) -> None:
+    begins_again = begun().deleted().created_as(TWO).settled(1, 0).produce(1, "new", id=TWO)
+    history = begins_again.commit(1, 5, 0).commit(2, 6, 0).committed(1, shown, 0)
+    assert violated(history) & {"KIP101-INV-19"} == expected
