@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -215,6 +215,16 @@ class Assignment(Operation[Assigned], frozen=True):
     op: ClassVar[str] = "assigned"
 
     group: str | None = None
+
+
+class Owned(Operation[Assigned], frozen=True):
+    """A member of a group that is a client of its own notes which partitions it has after it was assigned some, revoked some, or
+    lost some to a coordinator that removed it."""
+
+    op: ClassVar[str] = "owned"
+
+    group: str
+    how: Literal["assigned", "revoked", "lost"]
 
 
 class ReaderDelivery(Operation[Position], frozen=True):

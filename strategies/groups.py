@@ -33,6 +33,9 @@ Subscription = Literal["wide", "narrow", "both", "both-and-none", "all", "patter
 """The topics that a member reads, by name or by a regular expression; `nowhere` and `none` are topics that do not exist."""
 
 Producer = Literal["producer-1", "producer-2"]
+ClientName = Literal["client-1", "client-2"]
+CLIENTS: tuple[ClientName, ...] = ("client-1", "client-2")
+GroupProtocol = Literal["classic", "consumer"]
 
 Hold = Literal["kept", "to-give-up", "lost", "never-owned"]
 """Partitions by what a member's client knows about them: it owns them, has been told to give them up and has not
@@ -263,6 +266,36 @@ class DescribeGroups(steps.Step, frozen=True, kw_only=True, tag="describe-groups
     reads: ClassVar[bool] = True
 
 
+# --- clients of their own
+
+
+class OfClient(OfGroup, frozen=True, kw_only=True):
+    """A step of one client of librdkafka, which sends its heartbeats itself."""
+
+    client: ClientName = "client-1"
+
+
+class StartClient(OfClient, frozen=True, kw_only=True, tag="start-client"):
+    """A consumer of librdkafka that joins the group, and polls until it has partitions, but not long."""
+
+    protocol: GroupProtocol = "consumer"
+    reads_from: Subscription = "both"
+
+
+class PollClients(OfGroup, frozen=True, kw_only=True, tag="poll-clients"):
+    """Polls of all clients of the group, until none is assigned anything new, but not many."""
+
+
+class CommitByClient(OfClient, frozen=True, kw_only=True, tag="commit-by-client"):
+    """A commit of one of the client's partitions, of an offset that no other commit has."""
+
+    pick: int = 0
+
+
+class CloseClient(OfClient, frozen=True, kw_only=True, tag="close-client"):
+    """The client leaves the group."""
+
+
 GroupStep: TypeAlias = (
     JoinGroup
     | LeaveGroup
@@ -296,6 +329,10 @@ GroupStep: TypeAlias = (
     | CompactLog
     | AskFormer
     | DescribeGroups
+    | StartClient
+    | PollClients
+    | CommitByClient
+    | CloseClient
     | steps.CreateTopic
     | steps.DeleteTopic
     | steps.RecreateTopic

@@ -345,6 +345,35 @@ def nothing_new(draw: DrawFn, subject: str) -> list[steps.Step]:
     ]
 
 
+@composite
+def clients(draw: DrawFn, subject: str) -> list[steps.Step]:
+    """Draw scenes of two clients of librdkafka that share a group, commit, and lose their coordinator."""
+    on = do.group_named(subject)
+    protocol: do.GroupProtocol = draw(sampled_from(["consumer", "consumer", "classic"]))
+    commits: list[steps.Step] = [
+        do.CommitByClient(on=on, client="client-1"),
+        do.CommitByClient(on=on, client="client-2", pick=1),
+    ]
+    starts = [do.StartClient(on=on, client=one, protocol=protocol) for one in do.CLIENTS]
+    return [
+        do.Disband(on=on),
+        starts[0],
+        do.CommitByClient(on=on, client="client-1"),
+        starts[1],
+        *draw(sampled_from([[], commits])),
+        _loss(draw, on),
+        do.PollClients(on=on),
+        *commits,
+        do.CloseClient(on=on, client="client-1"),
+        do.PollClients(on=on),
+        do.CommitByClient(on=on, client="client-2"),
+        do.CloseClient(on=on, client="client-2"),
+        do.FetchOffsets(on=on, anonymous=True),
+        steps.Heal(),
+        do.AwaitBalance(on=on),
+    ]
+
+
 SCENES: dict[str, About] = {
     "half-given-up": half_given_up,
     "there-and-back": there_and_back,
@@ -359,4 +388,5 @@ SCENES: dict[str, About] = {
     "cut-off": cut_off,
     "growth": growth,
     "nothing-new": nothing_new,
+    "clients": clients,
 }

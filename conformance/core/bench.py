@@ -35,6 +35,7 @@ from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer
 from fixtures.disk.registrations import latest_registration
+from fixtures.librdkafka import GroupClient, GroupProtocol
 from fixtures.producers import KafkaPythonProducer, close_all
 from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
@@ -88,6 +89,7 @@ class Bench:
         self._own: dict[ClientKey, NodeClient] = {}
         self._names = 0
         self._consumers: list[Consumer] = []
+        self._group_clients: list[GroupClient] = []
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self.excuses: list[Evidence] = []
@@ -162,7 +164,7 @@ class Bench:
 
     def close(self) -> None:
         """Close everything that this bench opened; lent clients are kept for the next example."""
-        close_all(self._consumers)
+        close_all([*self._consumers, *self._group_clients])
         if errors := close_all(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
@@ -177,6 +179,12 @@ class Bench:
         whose stored histories are judged again by running them must not use it."""
         self._consumers.append(self._require_cluster().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
+
+    def group_client(self, name: str, group: str, protocol: GroupProtocol, brokers: Sequence[str] = ()) -> GroupClient:
+        """Return a consumer of librdkafka that is a member of a group, like `consumer`. Raises ConsumerTrouble."""
+        made = self._require_cluster().group_client(name, brokers or self.brokers, self.tape, group, protocol)
+        self._group_clients.append(made)
+        return made
 
     def producer(
         self, name: str, transactional_id: str | None = None, brokers: Sequence[str] = ()

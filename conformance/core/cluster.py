@@ -22,6 +22,7 @@ from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
 from fixtures.images import jar_of
+from fixtures.librdkafka import GroupClient, GroupProtocol
 from fixtures.producers import KafkaPythonProducer
 from fixtures.starvation import STARVATION, cpu_pressure
 from fixtures.tape import Tape
@@ -79,6 +80,12 @@ class Cluster(Protocol):
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         """Return a consumer that bootstraps from these brokers, in this rack."""
+        ...
+
+    def group_client(
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+    ) -> GroupClient:
+        """Return a consumer of librdkafka that bootstraps from these brokers, for one group. Raises ConsumerTrouble."""
         ...
 
     def producer(
@@ -168,6 +175,11 @@ class LiveCluster:
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         return Consumer(name, self._addresses(brokers), tap, group, rack)
+
+    def group_client(
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+    ) -> GroupClient:
+        return GroupClient(name, self._addresses(brokers), tap, group, protocol)
 
     def producer(
         self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None

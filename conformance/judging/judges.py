@@ -7,7 +7,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging import due
 from conformance.judging.facts import DECODERS
 from conformance.judging.groups import answers as answers_to_members
-from conformance.judging.groups import balance, epochs, moves, owners
+from conformance.judging.groups import balance, clients, epochs, moves, owners
 from conformance.judging.groups import log as logs_of_groups
 from conformance.judging.groups import offsets as offsets_of_groups
 from conformance.judging.judge import Judge
@@ -102,6 +102,7 @@ MODULES = (
     epochs,
     offsets_of_groups,
     logs_of_groups,
+    clients,
     balance,
     moves,
     high_watermark,

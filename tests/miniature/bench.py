@@ -13,8 +13,9 @@ from conformance.core.faulting import Faults
 from fixtures.cluster.node import ClusterNode, NodeState
 from fixtures.cluster.storage import DatedFile
 from fixtures.cluster.topology import Topology
-from fixtures.consumers import Consumer
+from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.disk.checkpoint import EPOCHS
+from fixtures.librdkafka import GroupClient, GroupProtocol
 from fixtures.producers import KafkaPythonProducer
 from fixtures.tape import LiveTape, Tape
 from fixtures.waiting import Overdue
@@ -213,6 +214,11 @@ class Miniature:
 
     def consumer(self, name: str, brokers: Sequence[str], tap: Tap, group: str | None, rack: str | None) -> Consumer:
         return MiniConsumer(name, self.cluster, tap, group)
+
+    def group_client(
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+    ) -> GroupClient:
+        raise ConsumerTrouble("librdkafka does not know the miniature")
 
     def producer(
         self, name: str, brokers: Sequence[str], tap: Tap, transactional_id: str | None

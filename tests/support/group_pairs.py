@@ -26,6 +26,11 @@ def robbed_owner() -> Pair:
     return revoked().beats("b", 2, given=(1,)), handed_over()
 
 
+def robbed_client() -> Pair:
+    """Assign a partition to one client before another has given it up, or afterwards."""
+    return GroupHistory().has("a", 0, 1).has("b", 1), GroupHistory().has("a", 0, 1).gives_up("a", 0).has("b", 1)
+
+
 def robbed_classic_member() -> Pair:
     """Give b a partition of a classic member that has rejoined with it, or without it."""
 
@@ -167,6 +172,7 @@ def needless_move() -> Pair:
 PAIRS: dict[str, GroupPair] = {
     "nothing_moves_for_nothing": needless_move,
     "at_most_one_owner": robbed_owner,
+    "clients_share_nothing": robbed_client,
     "partition_is_given_after_it_was_given_up": robbed_owner,
     "members_of_both_kinds_share_nothing": robbed_classic_member,
     "owners_share_no_epoch": shared_epoch,

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from history.events import Call
-from history.readings import GroupRecord, GroupRecords, ReadGroupLog
+from history.readings import Assigned, GroupRecord, GroupRecords, Owned, ReadGroupLog
 from protocol.assignments import encode_assignment, subscription
 from protocol.codes import Error
 from protocol.configs import AlterConfigsAnswer, ResourceType
@@ -269,6 +269,17 @@ class GroupHistory(LogHistory):
         call = self._asked(self.coordinator, "offset_fetch", GROUP, wanted, member, epoch, require_stable=stable)
         found = CommittedOffset(version=9, topic=READ.name, partition=partition, offset=offset)
         return self._answered(call, OffsetFetchAnswer(version=9, error=error, partitions=() if error else (found,)))
+
+    # --- clients of their own
+
+    def has(self, client: str, *partitions: int, how: str = "assigned", group: str = GROUP) -> Self:
+        """Let a client tell which partitions it has after a callback."""
+        self.events.append(Call(**self._now(), op=Owned.op, node=client, request={"group": group, "how": how}))
+        return self._answered(len(self.events) - 1, Assigned(tuple((READ.name, one) for one in partitions)))
+
+    def gives_up(self, client: str, *left: int) -> Self:
+        """Let a client return from the callback that revokes partitions, with those that are left."""
+        return self.has(client, *left, how="revoked")
 
     # --- the log
 

@@ -14,6 +14,7 @@ from conformance.judging.facts.exchange import (
     name_of,
 )
 from conformance.judging.facts.topics import GROUP, OPEN
+from history.readings import Assigned, Owned
 from protocol.assignments import assigned_in, owned_in
 from protocol.cluster import Metadata, MetadataAnswer
 from protocol.configs import AlterConfigsAnswer, IncrementalAlterConfigs
@@ -95,6 +96,15 @@ class GroupDescription(Exchange, frozen=True, gc=False):
         return frozenset[tuple[str, int]]().union(*self.wanted_by.values())
 
 
+class ClientPartitions(Exchange, frozen=True, gc=False):
+    """The partitions that a client of its own has in a group, as it tells its application. `lost` says that some are gone since
+    the coordinator had removed it."""
+
+    client: str
+    has: Places
+    lost: bool
+
+
 class GroupSettings(Exchange, frozen=True, gc=False):
     """Settings of a group that a request altered, or may have altered."""
 
@@ -108,6 +118,15 @@ def places(topics: Iterable[TopicPartitions]) -> Places:
 
 def _named_places(topics: Mapping[str, Iterable[int]], at: Decoding) -> Places:
     return frozenset([(at.topic_key(name), partition) for name, found in topics.items() for partition in found])
+
+
+# --- clients of their own
+
+
+@decodes(Owned, about=["group"])
+def _client_partitions(request: Owned, answer: Assigned, at: Decoding) -> Iterator[Attributed]:
+    has = frozenset([(at.topic_key(topic), partition) for topic, partition in answer.partitions])
+    yield ("group", request.group, ClientPartitions(*at.exchange(), at.call.node, has, request.how == "lost"))
 
 
 # --- the consumer protocol

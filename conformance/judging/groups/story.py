@@ -8,7 +8,13 @@ from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidenc
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.group_log import LoggedGroup
 from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
-from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription, GroupSettings
+from conformance.judging.facts.memberships import (
+    Beat,
+    ClassicRequest,
+    ClientPartitions,
+    GroupDescription,
+    GroupSettings,
+)
 from conformance.judging.log.committed_offsets import OFFSETS_TOPIC
 from conformance.judging.story import Story
 from conformance.judging.timeline import FaultSpan, Timeline
@@ -36,6 +42,7 @@ class GroupStory(Story):
         self.described: list[GroupDescription] = []
         self.altered: list[GroupSettings] = []
         self.logs: list[LoggedGroup] = []
+        self.clients: list[ClientPartitions] = []
 
     _TAKES: ClassVar[dict[type[Any], Callable[["GroupStory", Any], None]]] = {
         Beat: lambda story, fact: story.beats.append(fact),
@@ -45,6 +52,7 @@ class GroupStory(Story):
         GroupDescription: lambda story, fact: story.described.append(fact),
         GroupSettings: lambda story, fact: story.altered.append(fact),
         LoggedGroup: lambda story, fact: story.logs.append(fact),
+        ClientPartitions: lambda story, fact: story.clients.append(fact),
     }
 
     def add_fact(self, fact: Any) -> None:

@@ -80,7 +80,7 @@ class ClassicMember(LoneClassicMember):
         """Return each member's partitions, dealt out in turn among those that read their topic."""
         ids = [getattr(one, "member_id", "") for one in members]
         given: dict[str, dict[str, list[int]]] = {id: {} for id in ids}
-        for topic, index in self._ground.partitions():
+        for topic, index in self._ground.partitions_now() if ids else ():
             readers = [id for id in ids if topic.name in self._ground.read_by.get(id, ())]
             if readers:
                 given[readers[index % len(readers)]].setdefault(topic.name, []).append(index)

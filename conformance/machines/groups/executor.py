@@ -9,6 +9,7 @@ from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
 from conformance.core.sweeping import SweepTargets, turn_of
 from conformance.machines.groups.classic import ClassicSlot
+from conformance.machines.groups.clients import Clients
 from conformance.machines.groups.coordinators import Coordinators
 from conformance.machines.groups.ground import OFFSETS_TOPIC, Ground, new_topics
 from conformance.machines.groups.members import ConsumerSlot
@@ -44,12 +45,17 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         self._members: Members = {on: _new_slots(ground, on) for on in do.GROUPS}
         self._offsets, self._transactions = Offsets(ground), Transactions(ground)
         self._coordinators = Coordinators(ground)
-        self._rest = Rest(ground, self._members)
+        self._clients = Clients(ground)
+        self._rest = Rest(ground, self._members, self._clients)
         self.delegate(do.CommitAsStranger, self._offsets.commit_as_stranger)
         self.delegate(do.ReleaseCommit, self._offsets.release)
         self.delegate(do.EndOpenTransaction, self._transactions.end)
         self.delegate(do.AlterGroup, self._coordinators.alter_group)
         self.delegate(do.CompactLog, self._coordinators.compact_log)
+        self.delegate(do.StartClient, self._clients.start)
+        self.delegate(do.PollClients, lambda step: self._clients.share(step.on))
+        self.delegate(do.CommitByClient, self._clients.commit)
+        self.delegate(do.CloseClient, self._clients.close)
         self.delegate(do.DescribeGroups, lambda step: self._coordinators.describe())
 
     def _slot(self, step: do.OfMember) -> Slot:
@@ -81,6 +87,7 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
 
     @run.register
     def _disband(self, step: do.Disband) -> None:
+        self._clients.close_all(step.on)
         for slot in self._members[step.on].values():
             with suppress(*UNANSWERED, Absent):
                 slot.leave()
@@ -242,10 +249,11 @@ class GroupsExecutor(TopicAdministration[do.GroupStep]):
         return SweepTargets([(self.topics[on], 0) for on in ("anchor", "wide")], self._ground.names["group-1"])
 
     def before_rest(self, *, healed: bool) -> None:
-        """End what is unfinished: transactions, compaction, and groups' own configurations."""
+        """End what is unfinished: transactions, compaction, groups' own configurations, and clients."""
         self._transactions.end_all()
         with suppress(*UNANSWERED, Absent):
             self._coordinators.reset()
+        self._clients.close_all(*do.GROUPS)
 
     def agrees(self) -> bool:
         return at_rest(self._anchor) and self._ground.await_coordinators()

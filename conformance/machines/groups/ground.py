@@ -135,6 +135,12 @@ class Ground:
         created = [(self.topics[on], do.PARTITIONS[on]) for on in do.TOPICS if on in self.topics]
         return [(topic, index) for topic, count in created if topic.id is not None for index in range(count)]
 
+    def partitions_now(self) -> list[tuple[Topic, int]]:
+        """Return the partitions that topics have by now, as far as a broker answers."""
+        counts = self.count_partitions()
+        created = [(self.topics[on], do.PARTITIONS[on]) for on in do.TOPICS if on in self.topics]
+        return [(topic, index) for topic, count in created for index in range(counts.get(topic.name, count))]
+
     def count_partitions(self) -> dict[str, int]:
         """Return the numbers of partitions of the topics that groups read, by name; empty if no broker answers."""
         names = [self.topics[on].name for on in do.TOPICS if on in self.topics]

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from conformance.core.executor import UNANSWERED
 from conformance.core.roles import Absent
+from conformance.machines.groups.clients import Clients
 from conformance.machines.groups.ground import OFFSETS_TOPIC, Ground
 from conformance.machines.groups.slots import Slot
 from fixtures.waiting import Overdue
@@ -23,9 +24,12 @@ CLASSIC = 0
 class Rest:
     """The members of all groups at rest."""
 
-    def __init__(self, ground: Ground, members: Mapping[do.GroupName, Mapping[do.Slot, Slot]]) -> None:
+    def __init__(
+        self, ground: Ground, members: Mapping[do.GroupName, Mapping[do.Slot, Slot]], clients: Clients
+    ) -> None:
         self._ground = ground
         self._members = members
+        self._clients = clients
         self._log_ends = {
             ground.log_partition(on): ground.coordinator(on)
             .list_offsets(OFFSETS_TOPIC, ground.log_partition(on))
@@ -52,13 +56,14 @@ class Rest:
 
     def _is_stable(self, on: do.GroupName, counts: Mapping[str, int]) -> bool:
         """Let each member heartbeat once; true if the group's description is stable then, and all partitions have owners."""
+        self._clients.poll(on)
         for slot in self._members[on].values():
             if slot.is_taken:
                 with suppress(*UNANSWERED, Absent):
                     slot.beat()
         with suppress(*UNANSWERED, Absent):
             described = self._ground.coordinator(on).consumer_group_describe(self._ground.names[on])
-            known = {slot.known_id for slot in self._members[on].values()}
+            known = {slot.known_id for slot in self._members[on].values()} | self._clients.member_ids(on)
             for one in described.members:
                 if one.member_id not in known:
                     self._expel(on, one)

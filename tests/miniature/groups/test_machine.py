@@ -41,7 +41,7 @@ def test_a_bug_is_found_among_drawn_schedules_and_shrunk(name: str) -> None:
 
 def test_rounds_leave_an_instance_away_until_a_step_of_its_own() -> None:
     away = do.JoinGroup(member="static-1", reads_from="both")
-    left = [away, A, do.Settle(), do.LeaveToReturn(), ROUND, do.Settle()]
+    left: list[do.GroupStep] = [away, A, do.Settle(), do.LeaveToReturn(), ROUND, do.Settle()]
 
     def epochs(steps: list[do.GroupStep]) -> list[int]:
         """Return the epochs that heartbeats of the instance named by the steps, without those at rest."""
