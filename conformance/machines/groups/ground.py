@@ -150,7 +150,7 @@ class Ground:
         return {}
 
     def await_partitions(self, on: str, total: int) -> None:
-        """Wait until a broker knows that a topic has so many partitions."""
+        """Wait until a broker knows that a topic has this many partitions."""
         name = self.topic_named(on).name
         with suppress(Overdue):
             self.bench.eventually(

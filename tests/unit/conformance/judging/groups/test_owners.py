@@ -186,8 +186,10 @@ STATIC_ROBBED = [("INV-08", "static", "two-owners"), ("BASE-02", "acknowledged",
 
 def told_and_away() -> GroupHistory:
     """Let the static member a leave to return while it has to give up partition 1."""
-    told = GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).beats("a", 1, given=(0,), instance="i")
-    return told.leaves("a", instance="i", to_return=True)
+    history = (
+        GroupHistory().joins("a", 1, (0, 1), instance="i").joins("b", 2, ()).beats("a", 1, given=(0,), instance="i")
+    )
+    return history.leaves("a", instance="i", to_return=True)
 
 
 @pytest.mark.parametrize(
