@@ -8,7 +8,6 @@ from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.judging.log.former_errors import FORMER_ERRORS
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
 from conformance.rigs.producers.sequences import REFUSED, premise_of_description, premise_of_epoch
-from conformance.rigs.versions import choose_version
 from protocol.codes import Error
 from protocol.records import NewBatch
 from protocol.words import say_change
@@ -74,7 +73,7 @@ def write_outside_a_transaction_leaves_the_state(stage: Stage, tries: list[int],
         shown.state == "Ongoing" and log.here not in shown.partitions, f"it was not added: {shown}", producer
     )
     for off in tries:
-        version = choose_version(stage.bench, "Produce", off, low=3, high=10)
+        version = stage.at_most("Produce", 3 + off % 8)
         yield observe_refusal(log, producer, producer.batch(log, records), Error.INVALID_TXN_STATE, version=version)
 
 
