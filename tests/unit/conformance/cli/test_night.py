@@ -322,10 +322,10 @@ def test_the_site_remembers_each_published_night(nights: Nights) -> None:
     assert lines == ["3", "2", "1"]
     assert (site / "latest" / "matrix.json").read_bytes() == nights.archive_matrix("3").read_bytes()
     (two,) = re.findall(r'<tr id="night-2".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
-    assert f"<small>{NEW} on {ONE}</small>" in two
+    assert f"<span>{NEW} on {ONE}</span>" in two
     assert OTHERS[-1] in two, "a dead leg"
     (three,) = re.findall(r'<tr id="night-3".*?</tr>', (site / "index.html").read_text(), re.DOTALL)
-    assert f"<small>{OTHER} on {ONE}</small>" in three, "mended"
+    assert f"<span>{OTHER} on {ONE}</span>" in three, "mended"
 
 
 def test_a_published_night_tells_of_each_new_row(nights: Nights) -> None:
