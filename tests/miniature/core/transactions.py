@@ -82,8 +82,9 @@ class Transactions:
             return Error.PRODUCER_FENCED, None
         if one.state in OPEN and again:
             return Error.NONE, one
-        if one.state in OPEN:
+        if one.state in OPEN:  # also without partitions: the abort is complete only after the answer
             self._abort(one, asked)
+            return Error.CONCURRENT_TRANSACTIONS, None
         if one.state.startswith("Prepare") or (one.epoch >= 2 and "third-instance-never-given" in self.cluster.bugs):
             return Error.CONCURRENT_TRANSACTIONS, None
         if not again or one.epoch > LAST_EPOCH or (id != one.id and "rotated-again" in self.cluster.bugs):
