@@ -45,7 +45,7 @@ def is_observer(described: QuorumAnswer, id: int, offset: int, answer: FetchedPa
 
     A fetch from inside a batch, as no replica sends it, gets the whole batch: then the offset may be the batch's first one.
     """
-    begins = answer.batches[0].base_offset if answer.batches else offset
+    begins = next((one.base_offset for one in answer.batches if one.base_offset <= offset <= one.last_offset), offset)
     seen = [observer.log_end_offset for observer in described.observers if observer.replica_id == id]
     return seen in ([offset], [begins]) and id not in {voter.replica_id for voter in described.current_voters}
 

@@ -355,11 +355,11 @@ def _all_started_uncleanly(story: PartitionStory, eligible: tuple[int, ...] | No
 def started_uncleanly(story: PartitionStory, node: str, first: int, second: int) -> bool:
     """True if the node's process, restarted between two events, found no sign of a clean shutdown."""
     hits = (span for span in story.timeline.spans if node in span.nodes and span.effects.certainly_starts_uncleanly)
-    return any(_starts_between(span, first, second) for span in hits)
+    return any(starts_between(span, first, second) for span in hits)
 
 
-def _starts_between(span: FaultSpan, first: int, second: int) -> bool:
-    """True if a new process started between two events.
+def starts_between(span: FaultSpan, first: int, second: int) -> bool:
+    """True if a new process started, or may have started, between two events.
 
     A node that is down stays down until the fault is healed, and its end is seen later; one that restarts does so at once.
     """

@@ -9,7 +9,7 @@ from conformance.judging.judge import Claim, Excuse, Finding
 from conformance.judging.log.damage import ReplicaDamage
 from conformance.judging.log.elections import election_case
 from conformance.judging.log.leadership import Leadership, may_lag, next_change_of_leader
-from conformance.judging.log.permitted_losses import elected_former_leader
+from conformance.judging.log.permitted_losses import elected_former_leader, starts_between
 from conformance.judging.log.settings import unclean_election
 from conformance.judging.log.story import PartitionStory, log_judge
 from conformance.judging.timeline import CONVERGENCE_TIMEOUT
@@ -82,7 +82,8 @@ def _may_start_uncleanly(story: PartitionStory, node: str, since: int, known: in
     events."""
     brokers = story.timeline.broker_names
     hits = (span for span in story.timeline.active_faults(since, known) if span.concerns((node,), brokers))
-    return any(span.effects.begins_incarnation and not span.effects.certainly_shuts_down for span in hits)
+    starts = (span.effects for span in hits if starts_between(span, since, known))
+    return any(one.begins_incarnation and not one.certainly_shuts_down for one in starts)
 
 
 def _requests(story: PartitionStory, log: RegisteredStates, election: UncleanElectionResult, epoch: int) -> bool:

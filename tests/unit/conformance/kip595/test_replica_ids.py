@@ -43,6 +43,7 @@ def test_one_that_fetched_from_inside_a_batch_may_be_at_the_batchs_first_offset(
     assert is_observer(observed(54), 7000, 55, INSIDE)
     assert not is_observer(observed(54), 7000, 55, AT_ITS_BEGIN)
     assert not is_observer(observed(53), 7000, 55, INSIDE)
+    assert not is_observer(observed(54), 7000, 56, INSIDE), "the batch before is not the one that was fetched from"
 
 
 @pytest.mark.parametrize("described", [observed(None), observed(56), observed(55, voter=7000)])

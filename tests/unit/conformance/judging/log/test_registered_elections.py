@@ -119,18 +119,21 @@ class TestPermissions:
     @pytest.mark.parametrize(
         ("hit", "after", "expected"),
         [
-            pytest.param(lambda one: one.kill(3), {}, [], id="the last eligible replica was killed"),
+            pytest.param(lambda one: one.kill(3).start(3), {}, [], id="the last eligible replica was killed"),
+            pytest.param(lambda one: one.kill(3), {}, ["silent"], id="it was killed, and has not come back"),
             pytest.param(
-                lambda one: one.hit("unclean-election-by-config", 1, partition="other-0", own_topic=False),
+                lambda one: one.hit("unclean-election-by-config", 1, partition="other-0", own_topic=False).heal(
+                    "unclean-election-by-config", 1
+                ),
                 {},
                 [],
                 id="a fault of another partition may restart every broker",
             ),
             pytest.param(lambda one: one, {}, ["silent"], id="none"),
-            pytest.param(lambda one: one.kill(1), {}, ["silent"], id="another one was killed"),
-            pytest.param(lambda one: one.hit("stop", 3), {}, ["silent"], id="it was stopped"),
-            pytest.param(lambda one: one.kill(3), {"eligible": (3,)}, ["silent"], id="it is still eligible"),
-            pytest.param(lambda one: one.kill(3), {"leader": 1}, ["silent"], id="not the last known leader"),
+            pytest.param(lambda one: one.kill(1).start(1), {}, ["silent"], id="another one was killed"),
+            pytest.param(lambda one: one.hit("stop", 3).heal("stop", 3), {}, ["silent"], id="it was stopped"),
+            pytest.param(lambda one: one.kill(3).start(3), {"eligible": (3,)}, ["silent"], id="it is still eligible"),
+            pytest.param(lambda one: one.kill(3).start(3), {"leader": 1}, ["silent"], id="not the last known leader"),
         ],
     )
     def test_the_record_that_empties_the_elr_elects_the_last_known_leader(
