@@ -317,17 +317,20 @@ class Member:
         """Return the first request since the member last acknowledged all by which it may have to give up partitions; -1 if
         there is none.
 
-        A classic member's timeout goes on until a SyncGroup gives it all that it listed, since its epoch stays until then.
+        A classic member's timeout goes on until a SyncGroup gives it all that it listed, since its epoch stays until then. A
+        heartbeat of it whose outcome is open may have begun the timeout, unless the next one is granted.
         """
-        since, given, listed = -1, None, frozenset[Place]()
+        since, given, listed, in_doubt = -1, None, frozenset[Place](), False
         for one in (one for one in self.requests if one.asked < event):
             if isinstance(one, ClassicRequest):
                 if one.kind == "join":
                     since, listed = one.asked if since < 0 else since, one.owned or frozenset()
-                elif one.kind == "sync" and one.error == NONE and listed <= (one.given or frozenset()):
+                elif one.error == NONE and (in_doubt or (one.kind == "sync" and listed <= (one.given or frozenset()))):
                     since = -1
-                elif one.error == Error.REBALANCE_IN_PROGRESS and since < 0:
+                elif since < 0 and (one.error == Error.REBALANCE_IN_PROGRESS or is_open(one)):
                     since = one.asked
+                if one.error == Error.REBALANCE_IN_PROGRESS or since in (-1, one.asked):
+                    in_doubt = is_open(one) and since == one.asked
                 continue
             if one.error not in REFUSALS and one.owned is not None and one.owned <= (given or frozenset()):
                 since = -1
