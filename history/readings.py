@@ -218,13 +218,29 @@ class Assignment(Operation[Assigned], frozen=True):
 
 
 class Owned(Operation[Assigned], frozen=True):
-    """A member of a group that is a client of its own notes which partitions it has after it was assigned some, revoked some, or
-    lost some to a coordinator that removed it."""
+    """A member of a group that is a client of its own notes which partitions it has after it was assigned some, revoked some,
+    lost some to a coordinator that removed it, or failed for good."""
 
     op: ClassVar[str] = "owned"
 
     group: str
-    how: Literal["assigned", "revoked", "lost"]
+    how: Literal["assigned", "revoked", "lost", "failed"]
+    member_id: str = ""
+
+
+class ClientError(Operation[Assigned], frozen=True):
+    """A client of its own tells its application of an error, `times` times since it did last; `code` is librdkafka's name.
+
+    The answer is what the client has then. After one that is `fatal` it does nothing any more.
+    """
+
+    op: ClassVar[str] = "client_error"
+
+    group: str
+    code: str
+    reason: str
+    times: int
+    fatal: bool
 
 
 class ReaderDelivery(Operation[Position], frozen=True):

@@ -90,7 +90,14 @@ def _result(one: Plain) -> str:
     return say_error(one["error_code"])
 
 
+def _client_error(request: Plain) -> str:
+    times = f", {request['times']} times" if request["times"] > 1 else ""
+    fatal = ", after which it does nothing more" if request["fatal"] else ""
+    return f"error {request['code']} of the client in {request['group']}{times}{fatal}: {request['reason']}"
+
+
 REQUESTS: dict[str, Callable[[Plain], str]] = {
+    "client_error": _client_error,
     "consumer_group_heartbeat": _heartbeat,
     "offset_commit": _commit,
     "offset_fetch": _fetch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, Self
 from uuid import UUID
@@ -273,8 +274,9 @@ class GroupHistory(LogHistory):
     # --- clients of their own
 
     def has(self, client: str, *partitions: int, how: str = "assigned", group: str = GROUP) -> Self:
-        """Let a client tell which partitions it has after a callback."""
-        self.events.append(Call(**self._now(), op=Owned.op, node=client, request={"group": group, "how": how}))
+        """Let a client, whose member id is its name, tell which partitions it has after a callback."""
+        request = {"group": group, "how": how, "member_id": client}
+        self.events.append(Call(**self._now(), op=Owned.op, node=client, request=request))
         return self._answered(len(self.events) - 1, Assigned(tuple((READ.name, one) for one in partitions)))
 
     def gives_up(self, client: str, *left: int) -> Self:
@@ -316,6 +318,16 @@ def assignment(member: str, epoch: int, assigned: dict[int, int], pending: dict[
     ]
     value = {"member_epoch": epoch, "assigned_partitions": lists[0], "partitions_pending_revocation": lists[1]}
     return _record("ConsumerGroupCurrentMemberAssignment", value, member_id=member)
+
+
+def classic_generation(generation: int, **assigned: Partitions) -> GroupRecord:
+    """Return the record of a classic group's generation, with what each member is assigned."""
+    members = [
+        {"member_id": id, "assignment": b64encode(encode_assignment({READ.name: given})).decode()}
+        for id, given in assigned.items()
+    ]
+    key, value = {"group": GROUP}, {"generation": generation, "members": members}
+    return GroupRecord(offset=-1, kind="GroupMetadata", key=key, value=value)
 
 
 def departed(member: str) -> GroupRecord:

@@ -1,5 +1,6 @@
 """Facts about the records of groups in the offsets topic, as its leader serves them."""
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -7,9 +8,11 @@ import msgspec
 from conformance.judging.facts.exchange import Attributed, Decoding, Exchange, decodes
 from conformance.judging.facts.memberships import Places
 from history.readings import GroupRecord, GroupRecords, ReadGroupLog
+from protocol.assignments import assigned_in
 
 GROUP, TARGET = "ConsumerGroupMetadata", "ConsumerGroupTargetAssignmentMetadata"
 MEMBER, ASSIGNMENT, OFFSET = "ConsumerGroupMemberMetadata", "ConsumerGroupCurrentMemberAssignment", "OffsetCommit"
+CLASSIC = "GroupMetadata"
 
 
 class LoggedGroup(Exchange, frozen=True, gc=False):
@@ -53,3 +56,18 @@ def _logged(request: ReadGroupLog, answer: GroupRecords, at: Decoding) -> Iterat
             found.setdefault(str(group), []).append(record)
     for group, records in found.items():
         yield ("group", group, LoggedGroup(*at.exchange(), is_whole, tuple(records), {**at.topics_by_id}))
+
+
+def classic_members(record: GroupRecord, topics: Mapping[str, tuple[str, int]]) -> dict[str, Places]:
+    """Return the members of a classic group in the record of a generation, each with what it is assigned; none for a tombstone.
+
+    A partition is named by the newest of `topics` with that name, or by its name, as in `Places`.
+    """
+    ids = {name: id for id, (name, _) in sorted(topics.items(), key=lambda one: one[1][1])}
+    found: dict[str, Places] = {}
+    for member in (record.value or {}).get("members") or ():
+        assigned = assigned_in(b64decode(member["assignment"] or ""))
+        found[member["member_id"]] = frozenset(
+            [(ids.get(t, t), one) for t, indexes in assigned.items() for one in indexes]
+        )
+    return found

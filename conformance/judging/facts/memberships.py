@@ -97,10 +97,13 @@ class GroupDescription(Exchange, frozen=True, gc=False):
 
 
 class ClientPartitions(Exchange, frozen=True, gc=False):
-    """The partitions that a client of its own has in a group, as it tells its application. `lost` says that some are gone since
-    the coordinator had removed it."""
+    """The partitions that a client of its own has in a group, as it tells its application, by its member id.
+
+    `lost` says that some are gone since the coordinator had removed it, or since it failed for good.
+    """
 
     client: str
+    member_id: str
     has: Places
     lost: bool
 
@@ -126,7 +129,8 @@ def _named_places(topics: Mapping[str, Iterable[int]], at: Decoding) -> Places:
 @decodes(Owned, about=["group"])
 def _client_partitions(request: Owned, answer: Assigned, at: Decoding) -> Iterator[Attributed]:
     has = frozenset([(at.topic_key(topic), partition) for topic, partition in answer.partitions])
-    yield ("group", request.group, ClientPartitions(*at.exchange(), at.call.node, has, request.how == "lost"))
+    lost = request.how in ("lost", "failed")
+    yield ("group", request.group, ClientPartitions(*at.exchange(), at.call.node, request.member_id, has, lost))
 
 
 # --- the consumer protocol

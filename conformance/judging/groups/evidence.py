@@ -10,6 +10,13 @@ MAY_BE_REMOVED = Evidence(
     until="the next answer that grants the member a request, or its acknowledgement; but not if a heartbeat is granted later, "
     "without a join before it",
 )
+CLIENT_REMOVED = Evidence(
+    "client-removed",
+    "a record of the group removes the member of a client, or a description lacks it, before the partition is given to another",
+    about="one client of librdkafka, by its member id, and one partition",
+    since="the record that gives the member the partition, or the client's word that it has it",
+    until="the record that gives it to the next owner, or the next owner's word; not if the former one is given it again before",
+)
 GROUP_MAY_BE_DELETED = Evidence(
     "group-may-be-deleted",
     "the group may have been without members: then it may be deleted, and begins again with low epochs",

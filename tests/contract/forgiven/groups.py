@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.judging.groups.evidence import (
+    CLIENT_REMOVED,
     DESCRIPTION_NOT_STABLE,
     GROUP_MAY_BE_DELETED,
     LOG_COMPACTED,
@@ -11,7 +12,16 @@ from conformance.judging.groups.evidence import (
 )
 from history.events import History
 from tests.contract.forgiven.entry import Forgiven
-from tests.support.groups import GroupHistory, assignment, group_epoch, handed_over, settled, target_epoch
+from tests.support.groups import (
+    READ,
+    GroupHistory,
+    assignment,
+    departed,
+    group_epoch,
+    handed_over,
+    settled,
+    target_epoch,
+)
 
 
 def _silent(seconds: float, wakes: str = "") -> History:
@@ -85,7 +95,33 @@ def _compacted(missing: tuple[int, ...] = (1,), *, first: bool = False) -> Histo
     return (history.logs(*records[:2]) if first else history).logs(*records, missing=missing).history
 
 
+def _robbed_client(removed: str = "a", when: str = "before", *, group: str = "") -> History:
+    """Let b have partition 1 before a returns from the callback that revokes it; a record removes a member before or afterwards.
+
+    Or the log tells that of clients of the `group`, which the two are not.
+    """
+    history = GroupHistory().created_as(READ.id).has("a", 0, 1).has("b", 1).gives_up("a")
+    owns, next, gone = (
+        assignment(f"{group}a", 1, {0: 1, 1: 1}),
+        assignment(f"{group}b", 2, {1: 2}),
+        departed(group + removed),
+    )
+    again = {"before": (owns, gone, next), "after": (owns, next, gone), "earlier": (owns, gone, owns, next)}
+    return history.logs(assignment("c", 1, {}), *again[when]).history
+
+
 ENTRIES = (
+    Forgiven(
+        CLIENT_REMOVED,
+        row="KIP1251-INV-08",
+        covered=_robbed_client,
+        near={
+            "another subject": lambda: _robbed_client("c"),
+            "before it began": lambda: _robbed_client(when="earlier"),
+            "after it ended": lambda: _robbed_client(when="after"),
+            "described otherwise": lambda: _robbed_client(group="other-"),
+        },
+    ),
     Forgiven(
         MAY_BE_REMOVED,
         row="KIP1251-INV-08",

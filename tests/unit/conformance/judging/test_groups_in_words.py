@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from conformance.judging.groups_in_words import OUTCOMES
+from conformance.judging.groups_in_words import OUTCOMES, REQUESTS
 from protocol.groups import AssignedPartitions, DescribedMember, TopicPartitions
 
 
@@ -29,3 +29,10 @@ def test_a_described_member_is_said_by_its_partitions() -> None:
 
     member = DescribedMember(member_id="m", member_epoch=3, assignment=of(0, 1), target_assignment=of(1))
     assert str(member) == "m at epoch 3 with 0, 1, to have 1"
+
+
+def test_an_error_of_a_client_is_said_with_its_number() -> None:
+    error = {"group": "g", "code": "_TRANSPORT", "reason": "refused", "times": 2, "fatal": False}
+    assert REQUESTS["client_error"](error) == "error _TRANSPORT of the client in g, 2 times: refused"
+    fatal = REQUESTS["client_error"](error | {"times": 1, "fatal": True})
+    assert fatal == "error _TRANSPORT of the client in g, after which it does nothing more: refused"
