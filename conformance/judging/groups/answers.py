@@ -9,7 +9,7 @@ from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE, Exchange, by_asked
 from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
 from conformance.judging.facts.memberships import Beat, ClassicRequest
-from conformance.judging.groups.evidence import MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
 from conformance.judging.groups.members import Hold, Member, Standing, members_of
 from conformance.judging.groups.story import SAFE_SHARE, GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
@@ -171,6 +171,8 @@ def _claim(member: Member, request: MemberRequest, case: str, errors: frozenset[
     standing = None if _is_impostor(member, request) else member.standing_during(asked)
     if standing is not None and not standing.exact:
         yield Excuse(MEMBER_NOT_KNOWN, case)
+    elif standing is not None and isinstance(request, Commit) and _is_of_unknown_partition(standing, request):
+        yield Excuse(ASSIGNMENT_NOT_KNOWN, case)
     elif standing is not None and (expected := _expected(standing, request)) is not None:
         held = errors <= expected.errors
         excuse = None if held else _why_else(member, standing, asked)
@@ -197,6 +199,16 @@ def _expected(standing: Standing, request: MemberRequest) -> Expected | None:
     if sent == standing.epoch:
         return Expected(GRANTED, why)
     return Expected(refused, why) if is_old or sent > standing.epoch else None
+
+
+def _is_of_unknown_partition(standing: Standing, commit: Commit) -> bool:
+    """True if a commit at an older epoch names a partition that the coordinator may keep for the member, or not."""
+    places = [part.place for part in commit.parts]
+    return (
+        not standing.is_told
+        and commit.first.member_epoch < standing.epoch
+        and any(place not in standing.holds for place in places)
+    )
 
 
 def _expected_of_commit(standing: Standing, commit: Commit) -> Expected | None:

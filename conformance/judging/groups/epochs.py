@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import NONE, Exchange, by_asked, by_event
-from conformance.judging.facts.memberships import Beat, ClassicRequest, GroupDescription
-from conformance.judging.groups.evidence import DESCRIPTION_NOT_STABLE, GROUP_MAY_BE_DELETED
+from conformance.judging.facts.memberships import Beat, ClassicKind, ClassicRequest, GroupDescription
+from conformance.judging.groups.evidence import DESCRIPTION_NOT_STABLE, GENERATION_NOT_STORED, GROUP_MAY_BE_DELETED
 from conformance.judging.groups.members import is_never_empty
 from conformance.judging.groups.story import GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
@@ -30,7 +30,7 @@ def epochs_in(answer: Exchange) -> list[Epoch]:
     match answer:
         case Beat() if answer.given_epoch >= 0:
             return [Epoch(_of_member(answer.member_id), answer.given_epoch, answer)]
-        case ClassicRequest() if answer.kind == "join" and answer.error == NONE:
+        case ClassicRequest() if answer.kind in ("join", "sync") and answer.error == NONE:
             return [Epoch(_of_member(answer.member_id), answer.generation, answer)]
         case GroupDescription() if answer.said.error == NONE and answer.said.group_epoch >= 0:
             description = answer.said
@@ -81,28 +81,38 @@ def _judge(story: GroupStory, only_case: str = "") -> Iterator[Claim]:
 
 
 def _after_the_highest(story: GroupStory) -> Iterator[tuple[Epoch, Epoch]]:
-    """Yield each epoch together with the highest that was answered before its request."""
+    """Yield each epoch together with the highest that was answered before its request; with the highest one that is stored, if it
+    is lower than that. A classic group stores its generation with the leader's assignment."""
     answers = sorted([*story.beats, *story.classic, *story.described], key=by_event)
     highest: dict[str, Epoch] = {}
+    stored: dict[str, Epoch] = {}
     place = 0
     for answer in sorted(answers, key=by_asked):
         while answers[place].event < answer.asked:
             for one in epochs_in(answers[place]):
                 for of in {one.of} if one.of in (GROUP, TARGET) else {one.of, GROUP, TARGET}:
-                    highest[of] = max(one, highest.get(of, one), key=_value)
+                    for known in (highest,) if _is_classic(one.answer, "join") else (highest, stored):
+                        known[of] = max(one, known.get(of, one), key=_value)
             place += 1
-        yield from ((highest[one.of], one) for one in epochs_in(answer) if one.of in highest)
+        judged = [] if _is_classic(answer, "sync") else epochs_in(answer)
+        for one in (one for one in judged if one.of in highest):
+            kept = stored.get(one.of)
+            yield (kept if kept is not None and one.value < kept.value else highest[one.of]), one
 
 
 def _value(epoch: Epoch) -> int:
     return epoch.value
 
 
+def _is_classic(answer: Exchange, kind: ClassicKind) -> bool:
+    return isinstance(answer, ClassicRequest) and answer.kind == kind
+
+
 def _has_caught_up(story: GroupStory, before: Exchange, after: Exchange) -> bool:
     """True if the coordinator that gave the second answer granted a heartbeat since the first one: it grants none before all that
     it loaded is below its high watermark."""
     return any(
-        before.event < beat.asked and beat.event < after.asked and not story.is_fail_over(beat, after)
+        before.event < beat.asked and beat.event < after.asked and not story.may_have_loaded_again(beat, after)
         for beat in story.beats
         if beat.error == NONE
     )
@@ -110,7 +120,10 @@ def _has_caught_up(story: GroupStory, before: Exchange, after: Exchange) -> bool
 
 def _why_lower(story: GroupStory, before: Exchange, after: Exchange) -> Evidence | None:
     """Return the evidence by which an epoch may be lower; None without any."""
-    taken_over = story.timeline.fault_between(before.asked, after.event) and story.is_fail_over(before, after)
+    has_loaded_again = story.may_have_loaded_again(before, after)
+    if _is_classic(before, "join") and has_loaded_again:
+        return GENERATION_NOT_STORED
+    taken_over = has_loaded_again and story.timeline.fault_between(before.asked, after.event)
     if isinstance(after, GroupDescription) and taken_over and not _has_caught_up(story, before, after):
         return DESCRIPTION_NOT_STABLE
     if not is_never_empty(story, before.event, after.event):

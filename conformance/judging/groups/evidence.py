@@ -39,6 +39,23 @@ DESCRIPTION_NOT_STABLE = Evidence(
     since="the fault",
     until="the first heartbeat that this coordinator grants",
 )
+GENERATION_NOT_STORED = Evidence(
+    "generation-not-stored",
+    "JoinGroup answered a generation of which no SyncGroup was granted: a classic group stores it with the leader's assignment, "
+    "so a coordinator that loads the group may begin at the one before",
+    about="one generation",
+    since="the answer to JoinGroup",
+    until="the first granted SyncGroup of the generation",
+)
+ASSIGNMENT_NOT_KNOWN = Evidence(
+    "assignment-not-known",
+    "an answer that may have had the assignment was lost, or a heartbeat left out a partition that the member had not been told "
+    "to give up, which the coordinator may keep for it",
+    about="one member, and partitions that it has not by its answers",
+    since="the heartbeat",
+    until="the next answer with the assignment",
+    kind="left-out",
+)
 LOG_COMPACTED = Evidence(
     "group-log-compacted",
     "a read of the group's partition of __consumer_offsets lacks offsets, so states of the group are not known",

@@ -123,7 +123,8 @@ class Member:
         self._epoch = self._previous = -1
         self._in_doubt = 0
         self._is_blind = False
-        """True from an answer that was lost to the next one that has the assignment."""
+        """True from an answer that was lost to the next one that has the assignment; also from a heartbeat that left out what the
+        member had not been told to give up: the coordinator may keep that for it."""
         self._open: dict[int, Request] = {}
         self._given_up_at = -1
 
@@ -193,6 +194,7 @@ class Member:
         elif request.epoch == JOIN:
             self._give_up(frozenset(), request.asked)
         elif request.owned is not None:
+            self._is_blind |= any(hold.told < 0 for place, hold in self._holds.items() if place not in request.owned)
             self._give_up(request.owned, request.asked)
 
     def leaves(self, event: int, kept: frozenset[Place] = frozenset()) -> None:

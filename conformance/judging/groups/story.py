@@ -123,6 +123,12 @@ class GroupStory(Story):
             incarnation(first.node, first.event) != incarnation(second.node, second.event)
         )
 
+    def may_have_loaded_again(self, first: Exchange, second: Exchange) -> bool:
+        """True if the coordinator that gave the second answer may have loaded the group since the first one: it is another one,
+        or a fault hit it in between."""
+        between = self.timeline.faults_between(first.asked, second.event)
+        return self.is_fail_over(first, second) or any(second.node in phase.nodes for phase in between)
+
 
 def java_hash(text: str) -> int:
     """Return what Java's String.hashCode gives, from which Kafka derives the partition of a group's records."""

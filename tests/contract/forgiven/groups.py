@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from conformance.judging.groups.evidence import (
+    ASSIGNMENT_NOT_KNOWN,
     CLIENT_REMOVED,
     DESCRIPTION_NOT_STABLE,
+    GENERATION_NOT_STORED,
     GROUP_MAY_BE_DELETED,
     LOG_COMPACTED,
     MAY_BE_REMOVED,
     MEMBER_NOT_KNOWN,
 )
 from history.events import History
+from protocol.codes import Error
 from tests.contract.forgiven.entry import Forgiven
 from tests.support.groups import (
     READ,
@@ -110,6 +113,33 @@ def _robbed_client(removed: str = "a", when: str = "before", *, group: str = "")
     return history.logs(assignment("c", 1, {}), *again[when]).history
 
 
+def _joined(*generations: int, synced: int = 1, lost: int = 1, by: str = "a") -> History:
+    """Let a join a classic group; generations up to `synced` get an assignment. Then a broker is lost, and a member of another
+    coordinator joins again, for generation 2.
+    """
+    history = GroupHistory().classic_joins("a", 1).syncs("a", 1, (0,)).classic_joins("b", 3).syncs("b", 3, (1,))
+    for generation in generations:
+        history.classic_joins("a", generation)
+        if generation <= synced:
+            history.syncs("a", generation, (0,))
+    return history.kill(lost).moved(2 if lost == 1 else 1).classic_joins(by, 2).syncs(by, 2, (0,)).history
+
+
+def _left_out(member: str = "a", when: str = "before", *, shrinks: bool = False) -> History:
+    """Let a member leave out a partition that it was told to give up, or not, before or after a commit of it at an older epoch,
+    and be answered with its assignment.
+    """
+    history = GroupHistory().joins("a", 1, (0, 1)).joins("b", 2, ()).beats("a", 1, 2)
+    if when == "before":
+        history.beats(member, 2, owned=(0,))
+    if shrinks:
+        history.beats(member, 2, owned=(0,), given=(0,))
+    history.commits("a", 1, 1, error=Error.STALE_MEMBER_EPOCH if shrinks else Error.NONE)
+    if when == "after":
+        history.beats(member, 2, owned=(0,))
+    return history.commits("b", 2, 1).history
+
+
 ENTRIES = (
     Forgiven(
         CLIENT_REMOVED,
@@ -163,6 +193,27 @@ ENTRIES = (
             "before it began": lambda: _described(when="after"),
             "after it ended": lambda: _described(when="caught up"),
             "too little": lambda: _described(when="before"),
+        },
+    ),
+    Forgiven(
+        GENERATION_NOT_STORED,
+        row="KIP1251-BASE-08",
+        covered=lambda: _joined(2, 3),
+        near={
+            "another node": lambda: _joined(2, 3, lost=3),
+            "another subject": lambda: _joined(2, 3, by="b"),
+            "before it began": lambda: _joined(2),
+            "after it ended": lambda: _joined(2, 3, synced=3),
+        },
+    ),
+    Forgiven(
+        ASSIGNMENT_NOT_KNOWN,
+        row="KIP1251-INV-12",
+        covered=_left_out,
+        near={
+            "another subject": lambda: _left_out("b"),
+            "before it began": lambda: _left_out(when="after"),
+            "after it ended": lambda: _left_out(shrinks=True),
         },
     ),
     Forgiven(

@@ -15,7 +15,7 @@ from conformance.judging.groups.answers import (
     honest_members_stay,
     no_commit_is_refused_for_nothing,
 )
-from conformance.judging.groups.evidence import MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
 from conformance.judging.judge import Judge, judge_history
 from protocol.codes import Error
 from tests.support.groups import READ, GroupHistory, handed_over, revoked, settled
@@ -111,6 +111,30 @@ def test_refusal_for_a_topic_that_may_be_deleted() -> None:
 
 
 # --- answers
+
+
+@pytest.mark.parametrize("error", [Error.NONE, STALE])
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: GroupHistory().joins("a", 1, (0, 1)).beats("a", 1, 2), None, id="by itself"),
+        pytest.param(lambda: revoked().beats("a", 1, 2, owned=(0,)), "told", id="as it was told to"),
+        pytest.param(
+            lambda: GroupHistory().joins("a", 1, (0, 1)).beats("a", 1, 2, owned=()).beats("a", 2, given=(0,)),
+            "told",
+            id="by itself, and was told then that it has it not",
+        ),
+    ],
+)
+def test_commit_of_a_partition_that_a_heartbeat_left_out(tells: Tells, expected: str | None, error: Error) -> None:
+    """The coordinator keeps for its member what it has not told it to give up."""
+    history = tells().beats("a", 2, owned=(0,)).commits("a", 1, 1, error=error)
+    found = last(each_answer_is_one_that_the_state_allows, history)
+    if expected is None:
+        assert found is None
+        assert ("commit", ASSIGNMENT_NOT_KNOWN) in excused(each_answer_is_one_that_the_state_allows, history)
+    else:
+        assert found == ("commit", "held" if error else "wrong-answer")
 
 
 @pytest.mark.parametrize(
