@@ -61,14 +61,14 @@ def _stretches(story: GroupStory) -> Iterator[Stretch]:
 
 def _changes(story: GroupStory) -> Iterator[int]:
     """Yield the events that may move the group from its balance: what changes it, and requests that are not those of a member
-    that keeps up."""
+    that keeps up. Clients of their own join and leave unseen: what they have tells of it."""
     for beat in story.beats:
         if beat.epoch <= JOIN or beat.topics is not None or beat.error != NONE:
             yield from (beat.asked, beat.event)
     for one in story.classic:
         if one.kind != "beat" or one.error != NONE:
             yield from (one.asked, one.event)
-    yield from (one.event for one in story.altered)
+    yield from (one.event for one in (*story.altered, *story.clients))
     yield from story.timeline.topic_changes
     yield from (phase.event for phase in story.timeline.faults)
 

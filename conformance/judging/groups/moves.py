@@ -57,7 +57,7 @@ def _is_only_renamed(story: GroupStory, before: GroupDescription, after: GroupDe
     first, last = before.asked, after.event
     beats = [one for one in story.beats if first < one.event and one.asked < last and one.error not in REFUSALS]
     changes = [one for one in beats if one.epoch <= 0 or one.topics is not None]
-    others = [*story.classic, *story.altered]
+    others = [*story.classic, *story.altered, *story.clients]
     return (
         len(changes) == 1
         and _renames(changes[0])

@@ -42,6 +42,12 @@ def stable(history: GroupHistory) -> GroupHistory:
         pytest.param(lambda: stable(keeps_up(40)), ["held"], id="stable, asked late"),
         pytest.param(lambda: stuck(stable(handed_over())), ["held"], id="stable, and then not"),
         pytest.param(lambda: stuck(keeps_up(20, keeps_up(20).kill(3))), [], id="a node has changed"),
+        pytest.param(lambda: stuck(keeps_up(20, keeps_up(20).has("c"))), [], id="a client of its own has left"),
+        pytest.param(
+            lambda: stuck(keeps_up(20, keeps_up(20).has("c", group="other"))),
+            ["stuck-group"],
+            id="one of another group",
+        ),
         pytest.param(lambda: stuck(keeps_up(20, keeps_up(20).joins("c", 2))), [], id="a member has joined"),
         pytest.param(lambda: stuck(keeps_up(20, keeps_up(20).leaves("c"))), [], id="a member has left"),
         pytest.param(

@@ -47,6 +47,11 @@ def renamed(history: GroupHistory) -> GroupHistory:
         pytest.param(
             lambda: shows(renamed(assigned()).joins("c").leaves("c"), TURNED, 3), [], id="another came and went"
         ),
+        pytest.param(
+            lambda: shows(renamed(assigned().has("c", 1)).has("c"), TURNED, 3),
+            [],
+            id="a client of its own came and went",
+        ),
         pytest.param(lambda: shows(renamed(assigned()).joins("a"), TURNED, 3), [], id="one joined again"),
         pytest.param(lambda: shows(renamed(assigned()).created_as(READ.id), TURNED, 3), [], id="a topic was created"),
         pytest.param(
