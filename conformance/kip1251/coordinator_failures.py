@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hypothesis.strategies import sampled_from
+from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claims, premise, probe
-from conformance.rigs.groups.group import Group, fresh_group
+from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.rigs.groups.group import MANY, Group, fresh_group
 from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
 from fixtures.wire.retriable import require_accepted
+from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 COMPACTING = {
@@ -41,6 +43,51 @@ def restarted_coordinator_keeps_the_epochs(group: Group, case: str, bumps: int, 
     yield group.premise_of_holding(hand.old, hand.moved_epoch, hand.kept)
     group.restart_coordinator(clean=case == "restart")
     yield from judged_as_before(group, hand, case, offset)
+
+
+@probe(
+    "KIP1251-PERSIST-01",
+    rig=fresh_group(MANY),
+    cases=["restart", "kill"],
+    examples=1,
+    smoke=False,
+    bumps=EPOCH_BUMPS,
+    waits=integers(1, 3),
+    offset=OFFSETS,
+)
+def restarted_coordinator_keeps_what_is_to_be_given_up(
+    group: Group, case: str, bumps: int, waits: int, offset: int
+) -> Claims:
+    """After a restart, a partition that a member has to give up is still its own, and an instance that is away has its own."""
+    old, away, new = group.sole_member(bumps, aged=2), group.member(group.bench.fresh_name("instance")), group.member()
+    away.join()
+    group.heartbeat_until_settled(old, away)
+    away.leave_to_return()
+    new.join()
+    before = old.since
+    lost = group.heartbeat_until_revoking(old)
+    partition = min(lost)
+    since = before[partition]
+    yield group.premise_of_waiting(old, partition)
+    group.restart_coordinator(clean=case == "restart")
+    for _ in range(waits):
+        answer = new.keep_up()
+        theirs = new.partitions & (lost | away.partitions)
+        yield held_if(not theirs, answer, case=case, detail=f"{say(sorted(lost))} are still to be given up by {old.id}")
+    for epoch in (since - 1, since, old.epoch):
+        commit = group.commit(old, {partition: offset + epoch}, epoch)
+        wanted = Error.NONE if epoch >= since else Error.STALE_MEMBER_EPOCH
+        yield held_if(commit.all_answered(wanted), commit, case=case)
+    group.acknowledge(old)
+    free = lost & group.target_of(new)
+    detail = f"{say(sorted(free))} were free, and {new.id} has {say(sorted(new.partitions))}"
+    yield held_if(group.is_given(new, free), case=case, detail=detail)
+    back = group.member(away.instance_id)
+    answer = back.join()
+    group.heartbeat_until_settled(old, back, new)
+    reserved = away.partitions & group.target_of(back)
+    detail = f"{back.id} is back with {say(sorted(back.partitions))}, and {say(sorted(reserved))} were reserved for it"
+    yield held_if(back.partitions >= reserved, answer, case=case, detail=detail)
 
 
 @probe(

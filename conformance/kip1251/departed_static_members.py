@@ -3,6 +3,7 @@
 from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.judging.groups.story import SAFE_SHARE
 from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
@@ -56,13 +57,23 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
     require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
     old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
     group.store(old, 0, offset)
+    since = group.bench.now().seconds
+    old.keep_up()
     gone = group.bench.wait.becomes_true(
         lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVAL_TIMEOUT
     )
+    within = group.bench.now().seconds - since
+    on_time = gone.require_also(within >= SAFE_SHARE * SESSION_MS / 1000)
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.committed_offset(0)
-    unknown = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))
-    yield held_if(unknown, commit, after, case="removed", detail=f"{old.id}, which was silent, was removed: {gone}")
+    unknown = on_time.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))
+    yield held_if(
+        unknown,
+        commit,
+        after,
+        case="removed",
+        detail=f"{old.id}, which was silent, was removed after {within:.1f} s: {gone}",
+    )
     yield premise(gone, f"{old.id} is removed")
     new = group.member(old.instance_id)
     new.join()

@@ -2,23 +2,32 @@
 
 from collections.abc import Generator
 
-from hypothesis.strategies import integers, lists, sampled_from
+from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group import Group, fresh_group
 from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
 from conformance.rigs.groups.members import Members
+from conformance.rigs.groups.three_brokers import ROUTED_CONSUMERS, RoutedGroup
+from conformance.rigs.producers.three_brokers import How
+from fixtures.wire.retriable import require_accepted
+from protocol.configs import ResourceType
 from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
 from protocol.words import say
 
 CHANGES = lists(sampled_from(["join", "bump", "revoke", "return", "leave"]), min_size=6, max_size=8)
+HOW = sampled_from(["kill", "move"])
+INTERVAL = {"consumer.assignment.interval.ms": "200"}
+"""The settings of a group whose target assignment lags behind its epoch for a while."""
 OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), min_size=6, max_size=8)
 """Changes without static members, which the protocol's preview before 4.0 lacks."""
 
 
-@probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES)
-def described_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
-    """In each description, member epoch <= target assignment epoch <= group epoch."""
+@probe("KIP1251-AE-03", rig=fresh_group(), cases=["described"], changes=CHANGES, lags=booleans())
+def described_epochs_are_ordered(group: Group, changes: list[str], lags: bool) -> Claims:
+    """In each description, member epoch <= target assignment epoch <= group epoch, also while the target lags."""
+    if lags:
+        require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
     group_members = Members(group)
     for change in changes:
         group_members.change(change)
@@ -34,7 +43,7 @@ def are_ordered(shown: DescribedGroup) -> bool:
 @probe("KIP1251-AE-03", rig=fresh_group(), cases=["record"], changes=CHANGES)
 def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
     """In a member's record, no assignment epoch is above the member epoch; all are 0 after the member left to
-    return."""
+    return. The member epoch is not above the target assignment epoch, nor this above the group epoch."""
     log, group_members = GroupLog(group), Members(group)
     for change in changes:
         group_members.change(change)
@@ -43,6 +52,12 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
             listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
             detail = f"{member.id} at epoch {member.epoch} has the record {say(record)}"
             yield held_if(in_order(record, listed), record, case="record", detail=detail)
+    for record, target, epoch in log.epochs_at_assignments():
+        if min(target, epoch) >= 0:
+            detail = (
+                f"target assignment epoch {target} and group epoch {epoch} when a member has the record {say(record)}"
+            )
+            yield held_if(record.member_epoch <= target <= epoch, record, case="record", detail=detail)
 
 
 def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
@@ -66,13 +81,14 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
 
 @probe(
     "KIP1251-BASE-08",
-    rig=fresh_group(),
+    rig=ROUTED_CONSUMERS,
     cases=["fail-over"],
     smoke=False,
     bumps=lists(integers(1, 3), min_size=6, max_size=6),
+    how=HOW,
 )
-def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
-    """A restarted coordinator answers no epoch below an earlier answer's."""
+def epochs_survive_a_fail_over(group: RoutedGroup, bumps: list[int], how: How) -> Claims:
+    """The next coordinator, which loads the records that were replicated, answers no epoch below an earlier answer's."""
     member, other = group.sole_member(), group.member()
     other.join()
     group.heartbeat_until_settled(member, other)
@@ -81,7 +97,7 @@ def epochs_survive_a_fail_over(group: Group, bumps: list[int]) -> Claims:
         member.bump(times)
         before = group.describe()
         if times == max(bumps):
-            group.restart_coordinator()
+            group.move_coordinator(how)
         known = (member.epoch, other.epoch)
         member.keep_up(), other.keep_up()
         kept = member.epoch >= known[0] and other.epoch >= known[1]

@@ -31,7 +31,7 @@ def previous_epoch_is_accepted(group: Group, case: str, bumps: int, unnamed: int
     distance=integers(1, 3),
 )
 def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) -> Claims:
-    """Any other heartbeat that is not at the member epoch is fenced."""
+    """Any other heartbeat that is not at the member epoch is fenced, and the member keeps its place."""
     hand = group.hand_over(bumps)
     epoch = hand.moved_epoch
     if case == "older-epoch":
@@ -39,7 +39,9 @@ def other_epochs_are_fenced(group: Group, case: str, bumps: int, distance: int) 
         epoch = hand.old.bump(distance)
     yield group.premise_of_holding(hand.old, epoch, hand.kept)
     answer = send_fenced_heartbeat(hand, case, distance)
-    yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH, answer)
+    described = group.describe()
+    stays = group.has_member(described, hand.old, epoch, hand.kept)
+    yield held_if(answer.error is Error.FENCED_MEMBER_EPOCH and stays, answer, described)
 
 
 def send_fenced_heartbeat(hand: HandOver, case: str, distance: int) -> HeartbeatAnswer:

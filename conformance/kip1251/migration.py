@@ -24,10 +24,36 @@ REJOINS = integers(1, 3)
 )
 def classic_member_keeps_its_generation(group: Group, rejoins: int, partition: int, offset: int) -> Claims:
     """After the upgrade, a classic member may commit at its generation, and not at the one before or after it."""
+    yield from only_at_its_generation(group, rejoins, partition, offset)
+
+
+@probe(
+    "KIP1251-UPG-01",
+    rig=fresh_group(),
+    examples=1,
+    smoke=False,
+    cases=["generation"],
+    rejoins=REJOINS,
+    partition=integers(0, 3),
+    offset=OFFSETS,
+)
+def loaded_classic_member_keeps_its_generation(group: Group, rejoins: int, partition: int, offset: int) -> Claims:
+    """A coordinator that has loaded the upgraded group accepts and refuses the classic member's commits as before, and has
+    the member."""
+    yield from only_at_its_generation(group, rejoins, partition, offset, loads=True)
+
+
+def only_at_its_generation(group: Group, rejoins: int, partition: int, offset: int, *, loads: bool = False) -> Claims:
+    """Send commits of a classic member at its generation and around it, after the upgrade and, if it `loads`, a restart."""
     classic = classic_alone(group, rejoins)
     _, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
     generation = classic.generation
+    if loads:
+        group.restart_coordinator()
+        alive = classic.heartbeat()
+        has_to_rejoin = alive.error is Error.REBALANCE_IN_PROGRESS
+        yield held_if(alive.error is Error.NONE or has_to_rejoin, alive, case="generation")
     older = commit_offset(group, classic, partition, offset + 1, generation - 1)
     newer = commit_offset(group, classic, partition, offset + 2, generation + 1)
     unset = group.committed_offset(partition)
@@ -72,6 +98,17 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
 def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claims:
     """After the last member of the consumer protocol has left, older generations are refused, and committed offsets are
     kept."""
+    yield from strict_after_the_downgrade(group, rejoins, offset)
+
+
+@probe("KIP1251-UPG-03", rig=fresh_group(), examples=1, smoke=False, cases=["strict"], rejoins=REJOINS, offset=OFFSETS)
+def loaded_downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claims:
+    """A coordinator that has loaded the downgraded group does the same."""
+    yield from strict_after_the_downgrade(group, rejoins, offset, loads=True)
+
+
+def strict_after_the_downgrade(group: Group, rejoins: int, offset: int, *, loads: bool = False) -> Claims:
+    """Send commits of the only member of a group that was upgraded and downgraded and, if it `loads`, restarted."""
     classic = classic_alone(group, rejoins)
     newcomer, is_upgraded = upgrade_group(group, classic)
     yield is_upgraded
@@ -80,6 +117,8 @@ def downgraded_group_is_strict(group: Group, rejoins: int, offset: int) -> Claim
     yield premise(stored.all_answered(Error.NONE), f"committed: {stored}", promised=("KIP1251-UPG-01", "generation"))
     newcomer.leave()
     rejoin(group, classic)
+    if loads:
+        group.restart_coordinator()
     kept = group.committed_offset(0)
     yield held_if(kept.shows(offset), stored, kept, case="offsets")
     yield premise(classic.generation > before, f"generation {classic.generation} after {before}")

@@ -4,6 +4,7 @@ KIP-1251)."""
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
+from conformance.judging.groups.story import SAFE_SHARE
 from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
 from fixtures.wire.retriable import require_accepted
@@ -17,6 +18,8 @@ IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
 """The settings of a group whose coordinator delays assignments, so that some group epochs have none."""
+LAG = {"consumer.assignment.interval.ms": "1500"}
+"""The settings of a group whose assignment stays behind its epoch for as long as a few requests take."""
 REMOVAL_TIMEOUT = 30.0
 """The most seconds from a member's rebalance timeout to its removal."""
 
@@ -84,12 +87,7 @@ def kept_partition_keeps_its_epoch(group: Group, case: str, steps: int, offset: 
         elif case == "subscription":
             member.bump()
         else:
-            name = group.bench.fresh_name("more")
-            member.turn_to(group.topic.name, name)
-            new_topic(group.bench, 1, name)
-            group.bench.eventually(
-                lambda: member.keep_up() is not None and len(member.owned) > group.partitions, f"{name} assigned"
-            )
+            change_topics(group, member, step)
         yield group.premise_of_holding(member, member.epoch, partition)
         yield premise(member.epoch > before, f"epoch {member.epoch} after {before}")
         yield observe_first_admitted(group, member, partition, epoch, offset + step)
@@ -105,11 +103,60 @@ def change_membership(group: Group, member: GroupMember, others: list[GroupMembe
     group.heartbeat_until_settled(member, *others)
 
 
+def change_topics(group: Group, member: GroupMember, step: int) -> None:
+    """Let the member read one topic more, or, at each second step, a partition more of the group's topic."""
+    name, others = group.topic.name, len(member.owned) - group.partitions
+    if step % 2:
+        group.grow()
+    else:
+        name, others = group.bench.fresh_name("more"), 1
+        member.turn_to(group.topic.name, name)
+        new_topic(group.bench, 1, name)
+    wanted = group.partitions + others
+    group.bench.eventually(
+        lambda: member.keep_up() is not None and len(member.owned) == wanted, f"the new partition of {name} assigned"
+    )
+
+
 @probe("KIP1251-AE-02", rig=fresh_group(MANY), cases=["first"], aged=integers(2, 4), later=EPOCH_BUMPS, offset=OFFSETS)
 def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, offset: int) -> Claims:
     """A joining member may commit a partition at the epoch of the answer that first assigned it, and above."""
     member = group.sole_member(later, aged=aged)
     yield group.premise_of_holding(member, member.epoch, *range(MANY))
+    for partition, epoch in sorted(member.since.items()):
+        yield observe_first_admitted(group, member, partition, epoch, offset)
+
+
+@probe(
+    "KIP1251-AE-02",
+    rig=fresh_group(),
+    cases=["first"],
+    examples=2,
+    smoke=False,
+    later=EPOCH_BUMPS,
+    offset=OFFSETS,
+)
+def assignment_behind_the_group_has_the_target_epoch(group: Group, later: int, offset: int) -> Claims:
+    """A member that is assigned partitions while the target assignment lags behind the group epoch may commit them from
+    the target epoch on."""
+    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, LAG))
+    member, other = group.member(), group.member()
+    other.join("nowhere")
+    member.join()
+    joined = group.describe().group_epoch
+    group.bench.eventually(
+        lambda: other.keep_up() and group.describe().assignment_epoch >= joined, f"{joined} assigned", every=0.05
+    )
+    other.heartbeat(owned=(), subscribed_topic_names=["nowhere", "elsewhere"], received=False)
+    early = member.owned
+    member.keep_up()
+    shown = group.describe()
+    lags = shown.group_epoch > shown.assignment_epoch == member.epoch
+    yield premise(
+        lags and not early and bool(member.since), f"{member.id} is assigned partitions while the target lags: {shown}"
+    )
+    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, dict.fromkeys(LAG)))
+    member.bump(later)
     for partition, epoch in sorted(member.since.items()):
         yield observe_first_admitted(group, member, partition, epoch, offset)
 
@@ -139,7 +186,7 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
             old.heartbeat(owned=group.topic_partitions(old.partitions), subscribed_topic_names=[group.topic.name])
         )
     new.join()
-    owned = group.topic_partitions(old.partitions)
+    owned, since = group.topic_partitions(old.partitions), group.bench.now().seconds
     lost = group.heartbeat_until_revoking(old)
     for _ in range(waits):
         old.heartbeat(owned=owned, received=False)  # it still has them
@@ -152,9 +199,12 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         group.acknowledge(old)
     elif case == "left":
         old.leave()
-    given = group.is_given(new, lost)
+    given, within = group.is_given(new, lost), group.bench.now().seconds - since
+    on_time = case != "removed" or within >= SAFE_SHARE * IMPATIENT_MS / 1000
     yield held_if(
-        given, case=case, detail=f"{new.id} has {say(sorted(new.partitions))}, while {say(sorted(lost))} were free"
+        given.require_also(on_time),
+        case=case,
+        detail=f"{new.id} has {say(sorted(new.partitions))} after {within:.2f} s, while {say(sorted(lost))} were free",
     )
 
 
@@ -183,6 +233,14 @@ def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: boo
         old.leave()
         group.heartbeat_until_settled(new)
         yield from later_owner(new, frozenset(before) - lost, last)
+    elif case == "subscription":
+        last, own = old.epoch, old.partitions
+        old.turn_to(group.bench.fresh_name("nowhere"))
+        group.bench.eventually(
+            lambda: old.keep_up() and new.keep_up() and new.partitions >= own,
+            f"{new.id} being given {say(sorted(own))}",
+        )
+        yield from later_owner(new, own, last)
 
 
 def later_owner(new: GroupMember, partitions: frozenset[int], last: int) -> Claims:
@@ -202,6 +260,7 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
     kept = group.topic_partitions(old.partitions)
     old.require(old.heartbeat(owned=kept, subscribed_topic_names=[group.topic.name]))
     new.join()
+    since = group.bench.now().seconds
     lost = group.heartbeat_until_revoking(old)
     partition = min(lost)
 
@@ -209,11 +268,17 @@ def member_that_keeps_a_partition_is_removed(group: Group, bumps: int, offset: i
         return old.heartbeat(owned=kept).error is Error.UNKNOWN_MEMBER_ID
 
     gone = group.bench.wait.becomes_true(is_removed, f"{old.id} removed", REMOVAL_TIMEOUT)
+    within = group.bench.now().seconds - since
+    gone = gone.require_also(within >= SAFE_SHARE * IMPATIENT_MS / 1000)
     commit = group.commit(old, {partition: offset}, old.epoch)
     after = group.committed_offset(partition)
     refused = gone.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(-1))
     yield held_if(
-        refused, commit, after, case="removed", detail=f"{old.id}, which did not revoke in time, was removed: {gone}"
+        refused,
+        commit,
+        after,
+        case="removed",
+        detail=f"{old.id}, which did not revoke in time, was removed after {within:.2f} s: {gone}",
     )
     given = group.is_given(new, lost)
     yield held_if(

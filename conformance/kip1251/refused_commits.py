@@ -11,7 +11,8 @@ from protocol.groups import OffsetCommitAnswer
 from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD, OFFSETS
 
-WRONGS = lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=6, max_size=8)
+WRONG = sampled_from(["unknown-member", "newer-epoch", "without-epoch", "older-epoch"])
+WRONGS = lists(WRONG, min_size=6, max_size=8)
 STRANGERS = {"unknown-member": Error.UNKNOWN_MEMBER_ID}
 SEVERAL = 6
 
@@ -19,9 +20,11 @@ SEVERAL = 6
 def send_refused_commit(
     group: Group, member: GroupMember, wrong: str, ahead: int, partition: int, offset: int
 ) -> OffsetCommitAnswer:
-    """Send a commit that must be refused; `wrong` says why."""
+    """Send a commit that must be refused; `wrong` says why. An older epoch is one before the partition's assignment epoch."""
     if wrong == "unknown-member":
         return group.commit(group.member(), {partition: offset}, member.epoch)
+    if wrong == "older-epoch":
+        return group.commit(member, {partition: offset}, member.since[partition] - 1)
     return group.commit(member, {partition: offset}, member.epoch + ahead if wrong == "newer-epoch" else -1)
 
 
@@ -30,7 +33,7 @@ def send_refused_commit(
 )
 def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, offset: int) -> Claims:
     """After a refused commit, the coordinator answers the previous offset, and its log has no later one."""
-    log, member = GroupLog(group), group.sole_member(1)
+    log, member = GroupLog(group), group.sole_member(1, aged=2)
     group.store(member, 0, offset)
     yield group.premise_of_holding(member, member.epoch, 0)
     for step, wrong in enumerate(wrongs, 1):
@@ -51,7 +54,7 @@ def refused_commit_is_not_stored(group: Group, wrongs: list[str], ahead: int, of
     rig=fresh_group(SEVERAL),
     cases=["fail-over"],
     smoke=False,
-    wrongs=lists(sampled_from(["unknown-member", "newer-epoch", "without-epoch"]), min_size=SEVERAL, max_size=SEVERAL),
+    wrongs=lists(WRONG, min_size=SEVERAL, max_size=SEVERAL),
     ahead=EPOCHS_AHEAD,
     offset=OFFSETS,
 )
@@ -59,7 +62,7 @@ def refused_commit_is_unknown_to_the_next_coordinator(
     group: Group, wrongs: list[str], ahead: int, offset: int
 ) -> Claims:
     """A restarted coordinator has the offsets of before the refused commits."""
-    member = group.sole_member(1)
+    member = group.sole_member(1, aged=2)
     for partition in range(SEVERAL):
         group.store(member, partition, offset)
     yield group.premise_of_holding(member, member.epoch, *range(SEVERAL))

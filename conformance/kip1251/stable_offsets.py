@@ -62,6 +62,33 @@ def next_owner_waits_for_the_decision(
 ) -> Claims:
     """If the owner loses the partition before its transaction ends, the next owner has to wait, too, and gets the
     offset after the end."""
+    yield from next_owner_waits(group, case, bumps, pick, before, step)
+
+
+@probe(
+    "KIP1251-TXN-04",
+    rig=fresh_txn_group(),
+    cases=["next-owner", "next-owner-aborted"],
+    examples=1,
+    smoke=False,
+    run_first=True,
+    bumps=integers(0, 2),
+    pick=integers(0, 1),
+    before=OFFSETS,
+    step=integers(-5, 5).filter(bool),
+)
+def next_owner_waits_at_the_next_coordinator(
+    group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int
+) -> Claims:
+    """The next owner has to wait also at a coordinator that has loaded the offsets of the open transaction."""
+    yield from next_owner_waits(group, case, bumps, pick, before, step, loads=True)
+
+
+def next_owner_waits(
+    group: TxnGroup, case: str, bumps: int, pick: int, before: int, step: int, *, loads: bool = False
+) -> Claims:
+    """Let a partition with an offset in an open transaction be given to another member, which reads it before the end and
+    afterwards. If it `loads`, the coordinator is restarted before."""
     old = group.sole_member(bumps)
     offset = before + abs(step) if before + step < 0 else before + step
     for partition in range(group.partitions):
@@ -74,6 +101,9 @@ def next_owner_waits_for_the_decision(
     group.acknowledge(old)
     group.await_assignment(new, partition)
     yield group.premise_of_holding(new, new.epoch, partition)
+    if loads:
+        group.restart_coordinator()
+        group.await_transaction_coordinator()
     waiting = group.read_by(new, partition)
     open_ = producer.describe()
     yield premise(open_.state == "Ongoing", f"still open: {open_}", promised=("KIP360-TXN-06", producer.dialect.name))

@@ -317,9 +317,11 @@ def plain_commit_before_the_marker(group: TxnGroup, case: str, offset: int, step
     yield held_if(after.shows(newest), after)
 
 
-def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: int) -> Generator[Claim, None, int]:
+def late_marker(
+    group: TxnGroup, dialect: str, offset: int, step: int, plains: int, *, loads: bool = False
+) -> Generator[Claim, None, int]:
     """Send TxnOffsetCommit, then plain commits of the same partition, `step` apart, then the marker; return the last
-    offset.
+    offset. If it `loads`, the coordinator is restarted before the marker.
 
     Premise: the transaction's offset is pending until then.
     """
@@ -331,6 +333,9 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
     waiting = group.committed_offset(0)
     pending = {found.error for found in waiting.partitions} == {Error.UNSTABLE_OFFSET_COMMIT}
     yield premise(pending, f"an offset is pending: {waiting}", promised=("KIP1251-TXN-04", dialect))
+    if loads:
+        group.restart_coordinator()
+        group.await_transaction_coordinator()
     producer.end(committed=True)
     return newest
 
@@ -350,11 +355,11 @@ def late_marker(group: TxnGroup, dialect: str, offset: int, step: int, plains: i
 def plain_commit_before_the_marker_loaded(
     group: TxnGroup, case: str, offset: int, step: int, plains: int, pick: int
 ) -> Claims:
-    """A plain commit after a transactional one also stays for a coordinator that loads the offsets from the log."""
+    """A plain commit after a transactional one also stays for a coordinator that loads the offsets from the log, before
+    the marker or after it."""
     other = TxnGroup(group.bench, new_group(group.bench))
     first = yield from late_marker(group, group.dialect(pick), offset, step, plains)
-    second = yield from late_marker(other, other.dialect(pick + 1), offset, -step, plains)
-    group.restart_coordinator()
+    second = yield from late_marker(other, other.dialect(pick + 1), offset, -step, plains, loads=True)
     for restarted, newest in ((group, first), (other, second)):
         after = restarted.stable_offset(0)
         yield held_if(after.shows(newest), after)

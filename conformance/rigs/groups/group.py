@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ from conformance.rigs.restarts import await_answer
 from conformance.rigs.topics import create_topics
 from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
 from history.due import COORDINATOR_TIMEOUT
 from protocol import groups
 from protocol.codes import Error
@@ -159,6 +159,15 @@ class Group:
         """The client of its coordinator."""
         return self.bench.node(self.bench.brokers[0])
 
+    def with_partitions(self, partitions: int) -> Self:
+        """Return another new group, whose topic has this many partitions."""
+        return type(self)(self.bench, new_group(self.bench, partitions))
+
+    def grow(self) -> None:
+        """Add a partition to the group's topic."""
+        self.partitions += 1
+        require_accepted(self.bench.node(self.bench.brokers[0]).create_partitions(self.topic.name, self.partitions))
+
     # --- members
 
     def member(self, instance_id: str | None = None) -> GroupMember:
@@ -258,6 +267,14 @@ class Group:
             lambda: member.keep_up() and partition in member.partitions, f"{member.id} being given {partition}"
         )
 
+    def has_member(self, shown: groups.DescribedGroup, member: GroupMember, epoch: int, *partitions: int) -> bool:
+        """True if a description has the member at this epoch, with these partitions."""
+        found = next((one for one in shown.members if one.member_id == member.id), None)
+        return self._is_shown(found, epoch, partitions)
+
+    def _is_shown(self, found: groups.DescribedMember | None, epoch: int, partitions: Sequence[int]) -> bool:
+        return found is not None and found.member_epoch == epoch and self.assigned_partitions(found) >= set(partitions)
+
     def is_given(self, member: GroupMember, partitions: frozenset[int]) -> Settled:
         """Return whether the member, which heartbeats, is assigned all of these partitions in time."""
         return self.bench.wait.becomes_true(
@@ -326,7 +343,7 @@ class Group:
     def premise_of_holding(self, member: GroupMember, epoch: int, *partitions: int) -> PremiseClaim:
         """Return the premise that the coordinator has the member at this epoch, with these partitions."""
         found = self.describe_member(member)
-        met = found is not None and found.member_epoch == epoch and self.assigned_partitions(found) >= set(partitions)
+        met = self._is_shown(found, epoch, partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and groups.LEAVE_TO_RETURN < found.member_epoch < epoch
         what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {say(found)}"
@@ -352,6 +369,11 @@ class Group:
     def assigned_partitions(self, member: groups.DescribedMember) -> frozenset[int]:
         """Return a described member's assigned partitions."""
         return self._partitions_in(member.assignment.topic_partitions)
+
+    def target_of(self, member: GroupMember) -> frozenset[int]:
+        """Return what the coordinator describes as the member's target; nothing if it has no such member."""
+        found = self.describe_member(member)
+        return self._partitions_in(found.target_assignment.topic_partitions if found else ())
 
     def assigned_in(self, answer: groups.HeartbeatAnswer) -> frozenset[int]:
         """Return the partitions in an answer's assignment."""
@@ -384,7 +406,7 @@ def new_topic(bench: Bench, partitions: int, name: str | None = None) -> Topic:
 
 def known_to_the_coordinator(group: Group, topic: Topic, partitions: int) -> None:
     """Wait until the coordinator's metadata has this topic, as shown by an assignment to a member of another group."""
-    scout = Group(group.bench, GroupData(group.bench.fresh_name("group"), topic, partitions)).sole_member()
+    scout = type(group)(group.bench, GroupData(group.bench.fresh_name("group"), topic, partitions)).sole_member()
     scout.leave()
 
 

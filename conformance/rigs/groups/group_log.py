@@ -69,6 +69,11 @@ class StoredAssignment(msgspec.Struct, frozen=True):
     def partitions(self) -> frozenset[int]:
         return frozenset(partition for topic in self.assigned_partitions for partition in topic.partitions)
 
+    @property
+    def pending(self) -> frozenset[int]:
+        """The partitions that the member still has to give up."""
+        return frozenset(partition for topic in self.partitions_pending_revocation for partition in topic.partitions)
+
 
 class EpochValue(msgspec.Struct, frozen=True):
     """The epoch in ConsumerGroupMetadataValue or ConsumerGroupTargetAssignmentMetadataValue."""
@@ -192,8 +197,8 @@ class GroupLog:
                     newest = (batch.base_offset, value.offset)
         return newest[1]
 
-    def replay(self) -> GroupState:
-        """Return the group's state as its newest records have it."""
+    def replay(self, *, pending: bool = False) -> GroupState:
+        """Return the group's state as its newest records have it; with `pending`, members also have what they must give up."""
         members: dict[str, bytes | None] = {}
         epochs: dict[int, EpochValue] = {}
         for record in self._records():
@@ -203,11 +208,28 @@ class GroupLog:
             elif kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
                 epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
         kept = {member: self._assignment_of(value) for member, value in members.items() if value is not None}
-        held = {member: (one.member_epoch, one.partitions) for member, one in kept.items()}
+        held = {
+            member: (one.member_epoch, one.partitions | one.pending if pending else one.partitions)
+            for member, one in kept.items()
+        }
         nothing = EpochValue()
         return GroupState(
             epochs.get(GROUP_TYPE, nothing).epoch, epochs.get(TARGET_TYPE, nothing).assignment_epoch, held
         )
+
+    def epochs_at_assignments(self) -> list[tuple[StoredAssignment, int, int]]:
+        """Return all current assignment records of the group, each with the target assignment epoch and the group epoch in
+        the records before it; -1 where there is none."""
+        found: list[tuple[StoredAssignment, int, int]] = []
+        epochs = {GROUP_TYPE: EpochValue(), TARGET_TYPE: EpochValue()}
+        for record in self._records():
+            kind = VERSION.unpack_from(record.key)[0] if record.key is not None else None
+            if kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
+                epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
+            elif self._member(record) is not None and record.value is not None:
+                now = epochs[TARGET_TYPE].assignment_epoch, epochs[GROUP_TYPE].epoch
+                found.append((self._assignment_of(record.value), *now))
+        return found
 
     def classic(self) -> StoredGroup | None:
         """Return the group's newest record as a classic group; None if it has none or a tombstone."""

@@ -2,7 +2,7 @@
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import FORMER_LEVEL_BROKERS, TRANSACTIONS
+from conformance.core.topologies import CONSUMER_GROUPS, FORMER_LEVEL_BROKERS, TRANSACTIONS
 from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_topic
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.three_brokers import How, ThreeBrokers, TransactionStateTopic
@@ -60,5 +60,7 @@ def routed_group(bench: Bench) -> GroupData:
 
 
 ROUTED_GROUP = Rig(TRANSACTIONS, routed_group, RoutedGroup)
+ROUTED_CONSUMERS = Rig(CONSUMER_GROUPS, routed_group, RoutedGroup)
+"""The same on brokers that have the consumer protocol in each release with its preview, too."""
 ROUTED_ON_FORMER_LEVEL = Rig(FORMER_LEVEL_BROKERS, routed_group, RoutedGroup)
 """The same on brokers of which some can run a release without assignment epochs (KIP-1251)."""

@@ -49,6 +49,10 @@ class TxnGroup(Group):
             producer.require(producer.add_offsets(self.name), "producer")
         return producer
 
+    def await_transaction_coordinator(self) -> None:
+        """Wait until the transaction coordinator has loaded, too."""
+        await_coordinators(self.bench)
+
     def txn_commit(
         self,
         producer: Producer,

@@ -122,6 +122,8 @@ def retarget(shard: Shard, group: Group) -> None:
     before = group.targets
     if "shares-change-hands" in shard.bugs and group.epoch % 2:
         before = dict(zip(before, [*before.values()][::-1], strict=True))
+    if "uneven-shares-change-hands" in shard.bugs and group.epoch % 2 and _is_uneven(read):
+        before = dict(zip(before, [*before.values()][::-1], strict=True))
     target = assignor(read, before)
     if "last-partition-unassigned" in shard.bugs:
         target = _without_the_last(target)
@@ -130,6 +132,10 @@ def retarget(shard: Shard, group: Group) -> None:
             put_target(shard, group, member, target[member])
     behind = "target-epoch-ahead" in shard.bugs
     put_target_epoch(shard, group, group.epoch + behind)
+
+
+def _is_uneven(read: Mapping[str, Read]) -> bool:
+    return any(count % len(read) for one in read.values() for count in one.values())
 
 
 def _without_the_last(target: Mapping[str, frozenset[Place]]) -> dict[str, frozenset[Place]]:
@@ -167,9 +173,10 @@ def _advance(shard: Shard, group: Group, member: Member, owned: Collection[Place
     phase: Phase = "UNRELEASED_PARTITIONS" if free != wanted else "STABLE"
     if "shared-epoch" in shard.bugs and (member.epoch == 0 or free):
         now = member.epoch or max(1, now - 1)
-    since = now
+    since = group.epoch if "given-at-the-group-epoch" in shard.bugs else now
     given = kept | dict.fromkeys(sorted(free), since)
-    if "assignment-epoch-renewed" in shard.bugs:
+    grown = {place[0] for place in free} & {place[0] for place in kept} if len(group.members) == 1 else set()
+    if "assignment-epoch-renewed" in shard.bugs or (grown and "renewed-by-growth" in shard.bugs):
         given = dict.fromkeys(given, since)
     if "assignment-epoch-ahead" in shard.bugs and free:
         given = kept | dict.fromkeys(sorted(free), since + 1)
@@ -212,7 +219,8 @@ def _assign(
         if "rebalance-timer-stays" not in shard.bugs:
             shard.rebalances.pop(key, None)
     elif key not in shard.rebalances or not same:
-        shard.rebalances[key] = shard.now + member.rebalance_ms / 1000
+        share = 4 if "rebalance-ends-early" in shard.bugs else 1
+        shard.rebalances[key] = shard.now + member.rebalance_ms / 1000 / share
 
 
 def put_away(shard: Shard, group: Group, member: Member) -> None:

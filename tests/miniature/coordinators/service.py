@@ -11,6 +11,7 @@ from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.coordinators import LOGS, partition_for
 from protocol.errors import KitError
+from protocol.groups import LEAVE
 from tests.miniature.coordinators import classic, consumer, offsets
 from tests.miniature.coordinators.shard import Refused, Shard
 from tests.miniature.coordinators.state import Group, Member, Plain, by_topic, read_records
@@ -109,7 +110,10 @@ class GroupCoordinators:
 
     def _heartbeat(self, broker: Broker, asked: Plain) -> Plain:
         empty = {"member_id": asked["member_id"], "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
-        return self._write(broker, asked, consumer.heartbeat, empty)
+        answer = self._write(broker, asked, consumer.heartbeat, empty)
+        if "fenced-members-leave" in broker.cluster.bugs and answer["error_code"] == Error.FENCED_MEMBER_EPOCH:
+            self._write(broker, {**asked, "member_epoch": LEAVE}, consumer.heartbeat, empty)
+        return answer
 
     def _join(self, broker: Broker, asked: Plain) -> Plain:
         empty: Plain = {"generation_id": -1, "protocol_type": None, "protocol_name": None, "leader": "", "members": []}

@@ -9,7 +9,7 @@ from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.records import NewBatch, NewRecord
 from tests.miniature.apis.log import committed
-from tests.miniature.coordinators.state import Group, Plain, Record, State
+from tests.miniature.coordinators.state import TARGET, Group, Plain, Record, State
 from tests.miniature.core.broker import Broker
 from tests.miniature.core.configs import GROUP as GROUP_CONFIG
 from tests.miniature.core.replica import Replica
@@ -123,6 +123,8 @@ class Shard:
         if not self.is_writable:
             self.forget()
             return False
+        if "target-logged-last" in self.bugs:
+            queue = sorted(queue, key=lambda one: one.kind == TARGET)
         self._append(queue)
         self.state.next = self.replica.log.end
         return True
