@@ -41,7 +41,7 @@ from fixtures.tape import Tape
 from fixtures.views.nodes import answers_in_turn
 from fixtures.views.quorum import leader_known_to
 from fixtures.waiting import Overdue, eventually, overdue_in
-from fixtures.wire import NodeClient, Unanswered
+from fixtures.wire import NodeClient
 from fixtures.wire.retriable import error_of
 from history import readings
 from history.due import Due
@@ -266,8 +266,6 @@ class Bench:
         if overdue is not None and overdue.due is not None:
             self.wait.note_host_pressure(overdue.late)
             self.tape.overdue(overdue.due, str(overdue), overdue.within, overdue.late, overdue.events)
-        if isinstance(trouble, Unanswered) and not self._is_disturbed():
-            self.tape.overdue("answer", str(trouble), trouble.within, self.wait.seconds_late(trouble.within))
         known = {event.node for event in self.tape.history.events if isinstance(event, Ended)}
         for name, end in self._cluster.process_ends().items():
             if name not in known:

@@ -10,7 +10,7 @@ from conformance.judging import excuses
 from conformance.judging.due_in_words import end_in_words, overdue_in_words
 from conformance.judging.elections_withheld import candidates, withheld_by_elections
 from conformance.judging.judge import Claim, Excuse, Finding, Judge, Look
-from conformance.judging.waits import FailedWait
+from conformance.judging.waits import FailedWait, T
 from history.due import COORDINATOR_TIMEOUT, START_TIMEOUT, Due, is_starved
 from history.effects import Effects
 from history.events import AnyEvent, Ended, Fault, History, Overdue
@@ -23,9 +23,6 @@ class OwedStep(msgspec.Struct, frozen=True):
     case: str
     within: float = 0.0
 
-
-T = 30.0
-"""The bound of the general laws, in seconds."""
 
 ANSWER_TIMEOUT = 10.0
 """The shortest request timeout, in seconds. The time for which a request lets the node wait is added to it."""

@@ -533,10 +533,11 @@ EXPENDED = Evidence(
 )
 FAULT_STOOD = Evidence(
     "fault-standing",
-    "a fault was active on the node while a request to it waited for its answer, or on a controller that serves the request",
-    about="the node that was asked",
-    since="the request",
-    until="the end of the wait",
+    "a fault was active while a request waited for its answer, or less than 30 s before that wait was over: on the node that was "
+    "asked, on a controller that serves the request, or on a broker that may replicate a transaction coordinator's record",
+    about="the nodes on which the answer depends",
+    since="the injection",
+    until="30 s after it was healed",
 )
 NOT_READ = Evidence(
     "state-not-read",

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
-from conformance.judging.timeline import NEVER, NOTED, Timeline
+from conformance.judging.timeline import NEVER, NOTED, FaultSpan, Timeline
 from history.due import START_TIMEOUT
 from history.events import Answer, AnyEvent, Call, Ended, Fault, History, Overdue
 from history.subjects import Kind, Subject, names_of_kind, partition, subjects_of
@@ -24,6 +24,11 @@ CONTROLLERS_SERVE = frozenset(
     )
 )
 """The requests that a broker forwards to the active controller, or answers with its help."""
+TRANSACTIONS_SERVE = frozenset(("add_offsets_to_txn", "add_partitions_to_txn", "end_txn", "init_producer_id"))
+"""The requests that a transaction coordinator answers once its record is replicated, for which it waits as long as
+request.timeout.ms (30 s)."""
+T = 30.0
+"""The bound of the general laws, in seconds."""
 COORDINATED: dict[Kind, CoordinatorType] = {
     "group": CoordinatorType.GROUP,
     "transactional-id": CoordinatorType.TRANSACTION,
@@ -107,10 +112,8 @@ class FailedWait:
 
     @property
     def hit_by_fault(self) -> bool:
-        """True if a fault was active on the node while a request to it waited for its answer, or on a controller that serves the
-        node.
-
-        The fault may be healed by the time the bound has passed.
+        """True if a fault was active on the node while a request to it waited for its answer, or so shortly before that its
+        consequences may last; or on a controller that serves the node, or on a broker that may replicate what it has to write.
         """
         if self.lost is None:
             return False
@@ -118,7 +121,15 @@ class FailedWait:
         nodes = {asked.node.partition("/")[0]}
         if asked.op in CONTROLLERS_SERVE:
             nodes |= {*self._timeline.ids} - self._timeline.broker_names
-        return any(span.ended > asked.n for node in nodes for span in self._timeline.faults_on(node))
+        if asked.op in TRANSACTIONS_SERVE:
+            nodes |= self._timeline.broker_names
+        return any(self._lasts(span) for node in nodes for span in self._timeline.faults_on(node))
+
+    def _lasts(self, span: FaultSpan) -> bool:
+        """True if a fault, or what it entails, may have lasted while the lost request waited for its answer."""
+        assert self.lost is not None
+        asked, over = self.lost
+        return span.ended > asked.n or over.t - self._history.events[span.ended].t < T
 
     # --- memory
 

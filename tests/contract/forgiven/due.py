@@ -103,7 +103,8 @@ def _lost_answer(broker: int) -> History:
 
 
 def _before_the_request() -> History:
-    history = Waited().settled(1, 0).hit("freeze", 1).heal("freeze", 1).fetch_lost(1, 0)
+    history = Waited().settled(1, 0).hit("freeze", 1).heal("freeze", 1).later(30).fetch_lost(1, 0)
+    assert isinstance(history, Waited)
     return history.overdue("answer", 10.0).history
 
 

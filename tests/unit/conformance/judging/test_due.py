@@ -239,8 +239,22 @@ def test_no_answer_is_due_while_a_fault_stands() -> None:
     ]
     assert seen(*stood) == []
     assert (excused(*stood), hindrance(history_of(*stood))) == ([("GEN-21", "fault-standing")], "")
-    hit = fault(0, "inject", effects=DOWN, node="broker-1"), fault(1, "heal", node="broker-1")
-    assert seen(*hit, *unanswered(2, 3)) == [("GEN-21", "violated")]
+
+
+@pytest.mark.parametrize(("healed", "expected"), [(-21.0, []), (-19.0, [("GEN-21", "fault-standing")])])
+def test_the_consequences_of_a_fault_last_for_30_s(healed: float, expected: list[tuple[str, str]]) -> None:
+    """The answer is due 10 s after time 0, at which it is asked for."""
+    hit = [fault(0, "inject", effects=DOWN, node="broker-1"), fault(1, "heal", node="broker-1")]
+    history = [*(msgspec.structs.replace(one, t=healed) for one in hit), *unanswered(2, 3)]
+    assert excused(*history) == expected
+    assert seen(*history) == ([] if expected else [("GEN-21", "violated")])
+
+
+def test_a_transaction_coordinator_waits_for_brokers_that_replicate_its_log() -> None:
+    asked, *rest = unanswered(1, 2)
+    hit = fault(0, "inject", effects=DOWN)
+    assert seen(hit, msgspec.structs.replace(asked, op="end_txn"), *rest) == []
+    assert seen(hit, msgspec.structs.replace(asked, op="offset_commit"), *rest) == [("GEN-21", "violated")]
 
 
 def test_a_fault_on_another_node_keeps_nobody_from_answering() -> None:
