@@ -108,8 +108,9 @@ class QuorumHistory:
         diverging: tuple[int, int] | None = None,
         error: int = 0,
         replica: int = -1,
+        lost: bool = False,
     ) -> Self:
-        """Answer a Fetch of the metadata log with batches: first and last offset, and epoch."""
+        """Answer a Fetch of the metadata log with batches: first and last offset, and epoch; or not, if that is `lost`."""
         asked = {
             "fetch_offset": offset,
             "last_fetched_epoch": last,
@@ -124,7 +125,13 @@ class QuorumHistory:
             "batches": [EMPTY | {"base_offset": f, "last_offset": e, "leader_epoch": n} for f, e, n in batches],
             "diverging_epoch": diverging and {"epoch": diverging[0], "end_offset": diverging[1]},
         }
-        return self.call(by, "fetch", ABOUT | asked, ABOUT | answer)
+        history = self.call(by, "fetch", ABOUT | asked, ABOUT | answer)
+        if lost:
+            *_, call, _ = history.events
+            history.events[-1] = Answer(
+                n=call.n + 1, t=self._t, call=call.n, outcome="info", error="no answer", kind="Unanswered"
+            )
+        return history
 
     # --- disks and peers
 

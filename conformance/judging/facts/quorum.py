@@ -209,9 +209,14 @@ def _describe(request: quorum.DescribeQuorum, answer: quorum.QuorumAnswer, at: D
         yield from _quorum(QuorumDescription(*at.exchange(), answer))
 
 
-@decodes(Fetch, about=["quorum"])
-def _fetch(request: Fetch, answer: FetchedPartition, at: Decoding) -> Iterable[Attributed]:
-    if name_of(request.topic) != METADATA_LOG or answer.current_leader is None:
+@decodes(Fetch, about=["quorum"], lost=True)
+def _fetch(request: Fetch, answer: FetchedPartition | LostAnswer, at: Decoding) -> Iterable[Attributed]:
+    """Yield the facts of a Fetch of the metadata log. A leader may have counted one that was not answered."""
+    if name_of(request.topic) != METADATA_LOG:
+        return ()
+    if isinstance(answer, LostAnswer):
+        return _forged(request.replica_id, at)
+    if answer.current_leader is None:
         return ()
     return _fetched(request, answer, answer.current_leader, at)
 

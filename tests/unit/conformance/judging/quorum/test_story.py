@@ -70,6 +70,13 @@ ADMITTED: dict[str, tuple[QuorumHistory, int, int, list[Evidence]]] = {
     "a vote under an unknown id was granted": (led().vote(102, 9, 5, granted=True), 2, 2, []),
     "a forged begin was taken": (led().begin(102, 103, 5), 2, 1, [REQUEST_FORGED]),
     "a forged begin was refused": (led().begin(102, 103, 5, error=74), 2, 2, []),
+    "a forged fetch was not answered": (
+        led().fetched(replica=102, lost=True).knows(103, 101, 4),
+        2,
+        1,
+        [REQUEST_FORGED],
+    ),
+    "a consumer's fetch was not answered": (led().fetched(lost=True).knows(103, 101, 4), 2, 2, []),
     "a forged fetch was served": (led().fetched(replica=102), 2, 1, [REQUEST_FORGED]),
     "a consumer's fetch was served": (led().fetched(), 2, 2, []),
     "a controller lost its disk": (
