@@ -21,7 +21,8 @@ STORIES = (QuorumStory, ResourceStory)
 class WrittenTopic(NamedTuple):
     """A topic that a history administers, and the quorum that manages it.
 
-    `changes` are its creations and deletions, without refused ones; `last` is what each broker showed last at rest.
+    `changes` are its creations and deletions, without refused ones; `last` is what each broker showed last at rest,
+    if nothing changed it since: a broker may learn of such a change later than its answer.
     """
 
     quorum: QuorumStory
@@ -31,7 +32,9 @@ class WrittenTopic(NamedTuple):
     @classmethod
     def from_story(cls, quorum: QuorumStory, story: ResourceStory) -> Self:
         changes = [one for one in story.changes if one.replaces and one.outcome != "refused"]
-        at_rest = {one.node: one for one in quorum.comparable_facts(story.seen) if 0 <= story.timeline.rest < one.asked}
+        last = max((one.event for one in changes), default=-1)
+        seen = quorum.comparable_facts(story.seen) if last < story.timeline.rest else ()
+        at_rest = {one.node: one for one in seen if story.timeline.rest < one.asked}
         return cls(quorum, changes, [at_rest[node] for node in sorted(at_rest)])
 
     @property

@@ -35,6 +35,14 @@ KEPT: dict[str, tuple[Happens, list[tuple[str, str]]]] = {
     "it is nowhere": (lambda h: h.creates("a", 1, error=41).rests({"a": 0}), [("unacked", "held")]),
     "it is at one broker": (lambda h: h.creates("a", 1, error=41).rests({"a": 1}, {"a": 0}), [("unacked", "violated")]),
     "a name is used again": (lambda h: h.creates("a", 1).deletes("a", 1).creates("a", 1, id=2).rests({"a": 0}), []),
+    "it is deleted after that, of which no answer tells": (
+        lambda h: h.creates("a", 1).rests({"a": 1}).deletes("a", 1),
+        [],
+    ),
+    "it is deleted after that, and a broker is behind": (
+        lambda h: h.creates("a", 1).rests({"a": 1}).deletes("a", 1).shows(1, a=1),
+        [],
+    ),
     "no broker is asked at rest": (lambda h: h.creates("a", 1).shows(1, a=0), []),
 }
 
