@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from conformance.judging.timeline import AT_REST, HEALED
 from history.effects import Effects
 from history.events import Answer, Call, Fault, Note, Premise
@@ -56,6 +58,16 @@ class WrittenHistory(QuorumHistory):
             {"name": name, "topic_id": str(UUID(int=id)), **(there if id else gone)} for name, id in topics.items()
         ]
         return self.call(broker, "metadata", {}, {"topics": found})
+
+    def answers_late(self, broker: int, first: dict[str, int], second: dict[str, int]) -> Self:
+        """Ask a broker for Metadata twice; the first answer comes after the second one."""
+        *before, call, answer, other, earlier = self.shows(broker, **first).shows(broker, **second).events
+        assert isinstance(answer, Answer)
+        assert isinstance(earlier, Answer)
+        n = len(before)
+        moved = (replace(other, n=n + 1), replace(earlier, n=n + 2, call=n + 1), replace(answer, n=n + 3))
+        self.events = [*before, call, *moved]
+        return self
 
     def _written(self, node: int, op: str, asked: dict[str, Any], answer: dict[str, Any], error: int | None) -> Self:
         if error is not None:

@@ -57,14 +57,23 @@ def _before_a_step_back(
     shown: TopicDescription | None = None
     gone: dict[object, TopicDescription] = {}
     for one in seen:
-        if one.exists and one.topic_id is not None and one.topic_id in gone:
+        if one.exists and one.topic_id is not None and one.topic_id in gone and gone[one.topic_id].event < one.asked:
             return gone[one.topic_id], one
         if shown is not None and shown.event < one.asked and (not one.exists or one.topic_id != shown.topic_id):
-            if not any(change.kind == "delete" for change in topic.possible_changes(one.event)):
+            if not _may_be_deleted(topic, shown, one.event):
                 return shown, one
             gone[shown.topic_id] = one
         shown = one if one.exists else None
     return None
+
+
+def _may_be_deleted(topic: ResourceStory, shown: TopicDescription, event: int) -> bool:
+    """True if the topic that was shown may be deleted by an event: not by a request that was answered before its creation was
+    asked for, unless a late copy of that may be under way."""
+    own = (one for one in topic.changes if one.kind == "create" and None is not one.topic_id == shown.topic_id)
+    created = min((one.asked for one in own), default=-1)
+    deletions = [one for one in topic.possible_changes(event) if one.kind == "delete"]
+    return any(one.outcome != "done" or one.event > created or topic.may_be_sent_twice(one) for one in deletions)
 
 
 class TopicCreation(NamedTuple):

@@ -58,7 +58,7 @@ class ResourceStory(Story):
             Error.UNKNOWN_TOPIC_OR_PARTITION: change.kind != "delete" or before == 0,
             Error.UNKNOWN_TOPIC_ID: change.kind != "delete" or before == 0,
         }
-        if explained.get(change.error, True) or not self._controller_may_be_unheard(change):
+        if explained.get(change.error, True) or not self.may_be_sent_twice(change):
             return change
         return msgspec.structs.replace(change, outcome="open", left_open=SENT_TWICE)
 
@@ -72,8 +72,9 @@ class ResourceStory(Story):
                 count = 0 if change.kind == "delete" else change.partitions
         return count
 
-    def _controller_may_be_unheard(self, change: ResourceChange) -> bool:
-        """True if a fault delayed messages of a controller, or of the requested broker, while the request was under way."""
+    def may_be_sent_twice(self, change: ResourceChange) -> bool:
+        """True if a fault delayed messages of a controller, or of the requested broker, while the request was under way, so that
+        the broker may have forwarded it again."""
         spans = (
             span for span in self.timeline.active_faults(change.asked, change.event) if span.effects.may_delay_messages
         )
