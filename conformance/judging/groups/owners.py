@@ -70,12 +70,17 @@ class Handover(NamedTuple):
 def handovers(story: GroupStory) -> list[Handover]:
     """Return each partition's changes of its owner. All ownerships that are not over count as the one before, else the last.
 
-    Between classic members a partition is moved by their own leader: only what the coordinator assigns counts.
+    Between classic members a partition is moved by their own leader: only what the coordinator assigns counts. It takes over what
+    that leader assigned last, so a classic member whose partition another one was given since owns it no more.
     """
     found: list[Handover] = []
     for holds in story.derive(holds_by_place).values():
         for n, next in enumerate(holds):
-            former = [one for one in holds[:n] if _are_others(one, next)]
+            former = [
+                one
+                for k, one in enumerate(holds[:n])
+                if _are_others(one, next) and not _is_moved(one, holds[k + 1 : n])
+            ]
             open = [one for one in former if not one.ended_before(next.began.event)]
             found += [Handover(one, next) for one in open or former[-1:]]
     return found
@@ -83,6 +88,11 @@ def handovers(story: GroupStory) -> list[Handover]:
 
 def _are_others(hold: Hold, other: Hold) -> bool:
     return hold.member.owner != other.member.owner and not (hold.is_classic and other.is_classic)
+
+
+def _is_moved(hold: Hold, later: list[Hold]) -> bool:
+    """True if the leader of classic members gave the partition of one to another one since."""
+    return hold.is_classic and any(one.is_classic and one.member.owner != hold.member.owner for one in later)
 
 
 @story_judge("KIP1251-INV-08", GroupStory, "beats")

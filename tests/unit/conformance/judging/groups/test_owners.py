@@ -321,6 +321,19 @@ def test_upgrade_by_a_coordinator_that_does_not_know_the_topic(
     assert excused(at_most_one_owner, history.beats("b", 2, given=(1,))) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((1,), [("INV-08", "dynamic", "held"), ("BASE-02", "acknowledged", "held")]), ((), TWO_OWNERS)],
+)
+def test_group_is_upgraded_after_the_leader_has_moved_a_partition(
+    given: tuple[int, ...], expected: list[tuple[str, str, str]]
+) -> None:
+    """The coordinator takes over that c has the partition of a, if the leader gave it to c; a has not rejoined since."""
+    history = GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1)).classic_joins("c", 2)
+    history.classic_joins("a", 2, owned=(0, 1)).syncs("c", 2, given).syncs("a", 2, (0,)).joins("b", 3, ())
+    assert results(history.classic_joins("c", 3, owned=()).beats("b", 3, given=(1,))) == expected
+
+
 def test_classic_members_are_moved_by_their_leader() -> None:
     history = GroupHistory().classic_joins("a", 1).syncs("a", 1, (0, 1)).classic_joins("b", 1).syncs("b", 1, (1,))
     assert results(history) == []
