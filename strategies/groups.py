@@ -276,10 +276,14 @@ class OfClient(OfGroup, frozen=True, kw_only=True):
 
 
 class StartClient(OfClient, frozen=True, kw_only=True, tag="start-client"):
-    """A consumer of librdkafka that joins the group, and polls until it has partitions, but not long."""
+    """A consumer of librdkafka that joins the group, and polls until it has partitions, but not long.
+
+    A static one has an instance id, which its place keeps.
+    """
 
     protocol: GroupProtocol = "consumer"
     reads_from: Subscription = "both"
+    static: bool = False
 
 
 class PollClients(OfGroup, frozen=True, kw_only=True, tag="poll-clients"):
@@ -287,9 +291,10 @@ class PollClients(OfGroup, frozen=True, kw_only=True, tag="poll-clients"):
 
 
 class CommitByClient(OfClient, frozen=True, kw_only=True, tag="commit-by-client"):
-    """A commit of one of the client's partitions, of an offset that no other commit has."""
+    """A commit of one of the client's partitions, of an offset that no other commit has, perhaps in a transaction."""
 
     pick: int = 0
+    in_transaction: bool = False
 
 
 class CloseClient(OfClient, frozen=True, kw_only=True, tag="close-client"):

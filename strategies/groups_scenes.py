@@ -1,6 +1,6 @@
 """Scenes of the group machine: lists of steps about a group that rarely come together by chance."""
 
-from hypothesis.strategies import DrawFn, composite, integers, sampled_from
+from hypothesis.strategies import DrawFn, booleans, composite, integers, sampled_from
 
 from fixtures.faults.base.fault import Fault
 from fixtures.faults.kinds import elections, process, shapes, zombies
@@ -347,14 +347,21 @@ def nothing_new(draw: DrawFn, subject: str) -> list[steps.Step]:
 
 @composite
 def clients(draw: DrawFn, subject: str) -> list[steps.Step]:
-    """Draw scenes of two clients of librdkafka that share a group, commit, and lose their coordinator."""
+    """Draw scenes of two clients of librdkafka that share a group, commit, some of them in transactions, and lose their
+    coordinator. Some are static, and some read what a regular expression matches."""
     on = do.group_named(subject)
     protocol: do.GroupProtocol = draw(sampled_from(["consumer", "consumer", "classic"]))
+    # A static client of the classic protocol closes without leaving, and others would wait for its session to end.
+    static = protocol == "consumer" and draw(sampled_from([False, False, True]))
+    transactional = draw(booleans())
+    reads_from: do.Subscription = draw(sampled_from(["both", "both", "pattern-of-two"]))
     commits: list[steps.Step] = [
-        do.CommitByClient(on=on, client="client-1"),
+        do.CommitByClient(on=on, client="client-1", in_transaction=transactional),
         do.CommitByClient(on=on, client="client-2", pick=1),
     ]
-    starts = [do.StartClient(on=on, client=one, protocol=protocol) for one in do.CLIENTS]
+    starts = [
+        do.StartClient(on=on, client=one, protocol=protocol, reads_from=reads_from, static=static) for one in do.CLIENTS
+    ]
     return [
         do.Disband(on=on),
         starts[0],
@@ -366,7 +373,7 @@ def clients(draw: DrawFn, subject: str) -> list[steps.Step]:
         *commits,
         do.CloseClient(on=on, client="client-1"),
         do.PollClients(on=on),
-        do.CommitByClient(on=on, client="client-2"),
+        do.CommitByClient(on=on, client="client-2", in_transaction=transactional),
         do.CloseClient(on=on, client="client-2"),
         do.FetchOffsets(on=on, anonymous=True),
         steps.Heal(),

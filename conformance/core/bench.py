@@ -180,9 +180,13 @@ class Bench:
         self._consumers.append(self._require_cluster().consumer(name, brokers or self.brokers, self.tape, group, rack))
         return self._consumers[-1]
 
-    def group_client(self, name: str, group: str, protocol: GroupProtocol, brokers: Sequence[str] = ()) -> GroupClient:
+    def group_client(
+        self, name: str, group: str, protocol: GroupProtocol, brokers: Sequence[str] = (), instance_id: str = ""
+    ) -> GroupClient:
         """Return a consumer of librdkafka that is a member of a group, like `consumer`. Raises ConsumerTrouble."""
-        made = self._require_cluster().group_client(name, brokers or self.brokers, self.tape, group, protocol)
+        made = self._require_cluster().group_client(
+            name, brokers or self.brokers, self.tape, group, protocol, instance_id
+        )
         self._group_clients.append(made)
         return made
 

@@ -83,9 +83,10 @@ class Cluster(Protocol):
         ...
 
     def group_client(
-        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol, instance_id: str
     ) -> GroupClient:
-        """Return a consumer of librdkafka that bootstraps from these brokers, for one group. Raises ConsumerTrouble."""
+        """Return a consumer of librdkafka that bootstraps from these brokers, for one group; static with an instance id. Raises
+        ConsumerTrouble."""
         ...
 
     def producer(
@@ -177,9 +178,9 @@ class LiveCluster:
         return Consumer(name, self._addresses(brokers), tap, group, rack)
 
     def group_client(
-        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol, instance_id: str
     ) -> GroupClient:
-        return GroupClient(name, self._addresses(brokers), tap, group, protocol)
+        return GroupClient(name, self._addresses(brokers), tap, group, protocol, instance_id)
 
     def producer(
         self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None

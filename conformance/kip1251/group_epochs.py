@@ -83,6 +83,7 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
     "KIP1251-BASE-08",
     rig=ROUTED_CONSUMERS,
     cases=["fail-over"],
+    examples=2,
     smoke=False,
     bumps=lists(integers(1, 3), min_size=6, max_size=6),
     how=HOW,

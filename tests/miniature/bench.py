@@ -216,7 +216,7 @@ class Miniature:
         return MiniConsumer(name, self.cluster, tap, group)
 
     def group_client(
-        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol
+        self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol, instance_id: str
     ) -> GroupClient:
         raise ConsumerTrouble("librdkafka does not know the miniature")
 

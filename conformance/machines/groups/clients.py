@@ -33,10 +33,12 @@ class Clients:
         if not running:
             raise Absent("no broker runs")
         bench = self._ground.bench
-        client = bench.group_client(bench.fresh_name(step.client), self._ground.names[step.on], step.protocol, running)
+        group = self._ground.names[step.on]
+        instance_id = f"{group}-{step.client}" if step.static else ""
+        client = bench.group_client(bench.fresh_name(step.client), group, step.protocol, running, instance_id)
         self._of[step.on][step.client] = client
-        self._topics[client.name] = self._ground.topic_names(step.reads_from)
-        client.subscribe(self._topics[client.name])
+        self._topics[client.name] = names = self._ground.topic_names(step.reads_from)
+        client.subscribe([f"^({'|'.join(names)})$"] if step.reads_from.startswith("pattern") else names)
         self.share(step.on)
 
     def poll(self, on: do.GroupName) -> None:
@@ -68,7 +70,8 @@ class Clients:
         if client is None or not client.owned:
             raise Absent(f"{step.client} has no partition")
         owned = sorted(client.owned)
-        client.commit(*owned[step.pick % len(owned)], self._ground.next_offset())
+        commit = client.commit_in_transaction if step.in_transaction else client.commit
+        commit(*owned[step.pick % len(owned)], self._ground.next_offset())
 
     def close(self, step: do.CloseClient) -> None:
         """Let the client leave. Raises Absent without it."""

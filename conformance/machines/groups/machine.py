@@ -98,7 +98,7 @@ OPENING: list[do.GroupStep] = [
     do.OutlastSession(on="group-3", member="member-2"),
     do.Disband(on="group-3"),
     do.StartClient(on="group-3"),
-    do.CommitByClient(on="group-3"),
+    do.CommitByClient(on="group-3", in_transaction=True),
     do.PollClients(on="group-3"),
     do.CloseClient(on="group-3"),
     steps.AddPartitions(on="narrow", total=5),
