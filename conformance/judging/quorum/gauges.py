@@ -54,10 +54,12 @@ def _never_back(offsets: Sequence[Offset], case: str) -> Iterator[Finding]:
             if best is None or other.number >= best.number:
                 highest[other.node, other.incarnation] = other
         before = highest.get((one.node, one.incarnation))
-        if before is not None and (one.node, one.incarnation, one.number) not in shown:
-            shown.add((one.node, one.incarnation, one.number))
+        held = before is None or one.number >= before.number
+        what = (one.node, one.incarnation, one.number, held)
+        if before is not None and what not in shown:
+            shown.add(what)
             wrong = f"{one.node} showed {before.number}, later {one.number} ({case})"
-            yield Finding(one.number >= before.number, case, (before.event, one.event), wrong, "metadata-went-back")
+            yield Finding(held, case, (before.event, one.event), wrong, "metadata-went-back")
 
 
 # --- replicas

@@ -115,14 +115,15 @@ def _pairs(reported: Sequence[LeadersWatermark]) -> Iterator[tuple[LeadersWaterm
 
 
 def _never_lower(story: QuorumStory) -> Iterator[Finding]:
-    """Yield a finding for the first high watermark of a node and epoch, and for each later one that differs."""
+    """Yield a finding for the first high watermark of a node and epoch, and for each later one that differs or fell."""
     shown: set[tuple[object, ...]] = set()
     for before, one in chain.from_iterable(map(_pairs, _comparable(story))):
-        what = (one.node, one.incarnation, one.case, one.epoch, one.offset)
+        held = one.offset >= before.offset
+        what = (one.node, one.incarnation, one.case, one.epoch, one.offset, held)
         if what not in shown:
             shown.add(what)
             wrong = f"{before}; later {one}"
-            yield Finding(one.offset >= before.offset, one.case, (before.event, one.event), wrong, "watermark-fell")
+            yield Finding(held, one.case, (before.event, one.event), wrong, "watermark-fell")
 
 
 @story_judge("KIP595-INV-04", QuorumStory, "described", "fetched")

@@ -53,13 +53,12 @@ def leaders_by_controller(story: QuorumStory) -> Iterator[list[KnownLeader]]:
 def _no_lower_epoch(known: Sequence[KnownLeader]) -> Iterator[Finding]:
     shown: set[tuple[object, ...]] = set()
     for highest, one in _after_the_highest(known):
-        what = (one.incarnation, one.source, one.epoch)
+        held = one.epoch >= highest.epoch
+        what = (one.incarnation, one.source, one.epoch, held)
         if what not in shown:
             shown.add(what)
             case = STORED if one.source == STORED else "answers"
-            yield Finding(
-                one.epoch >= highest.epoch, case, (highest.event, one.event), f"{highest}; later {one}", "epoch-fell"
-            )
+            yield Finding(held, case, (highest.event, one.event), f"{highest}; later {one}", "epoch-fell")
 
 
 def _after_the_highest(known: Sequence[KnownLeader]) -> Iterator[tuple[KnownLeader, KnownLeader]]:
@@ -78,11 +77,12 @@ def epoch_survives_restarts(story: QuorumStory) -> Iterator[Claim]:
     for known in leaders_by_controller(story):
         shown: set[tuple[object, ...]] = set()
         for highest, one in _after_the_highest(known):
-            what = (one.incarnation, one.source)
+            held = one.epoch >= highest.epoch
+            what = (one.incarnation, one.source, held)
             if one.incarnation > highest.incarnation and what not in shown:
                 shown.add(what)
                 detail = f"{highest}; after a restart {one}"
-                yield Finding(one.epoch >= highest.epoch, "epoch", (highest.event, one.event), detail, "epoch-fell")
+                yield Finding(held, "epoch", (highest.event, one.event), detail, "epoch-fell")
 
 
 ANSWERS: frozenset[Source] = frozenset(("vote", "begin", "end", "fetch", "fetch-error"))
@@ -98,10 +98,10 @@ def answers_name_the_leader_in_between(story: QuorumStory) -> Iterator[Claim]:
         answers = [one for one in known if one.source in ANSWERS]
         shown: set[tuple[object, ...]] = set()
         for before, one, after in _in_between(answers):
-            what = (one.incarnation, one.source, one.leader, one.epoch)
+            held, wrong = _named(one) == _named(before), f"{before}; in between {one}; {after}"
+            what = (one.incarnation, one.source, one.leader, one.epoch, held)
             if _named(before) == _named(after) and what not in shown:
                 shown.add(what)
-                held, wrong = _named(one) == _named(before), f"{before}; in between {one}; {after}"
                 yield Finding(held, case, (before.event, one.event, after.event), wrong, "untrue-leader")
 
 

@@ -36,6 +36,10 @@ def violated(history: QuorumHistory) -> set[tuple[str, str]]:
 BAD: dict[str, tuple[Callable[[QuorumHistory], QuorumHistory], set[tuple[str, str]]]] = {
     "a broker applies less than before": (lambda h: h.applied(1, 7), {("INV-13", "applied")}),
     "a broker's high watermark falls": (lambda h: h.gauges(1, "observer", watermark=8), {("INV-13", "high-watermark")}),
+    "a broker applies what it had applied twice before": (
+        lambda h: h.applied(1, 20).applied(1, 20).applied(1, 21).applied(1, 20),
+        {("INV-13", "applied")},
+    ),
     "an epoch falls": (lambda h: h.gauges(1, "observer", epoch=3), {("MET-03", "leader-and-epoch")}),
     "a high watermark above its own log": (
         lambda h: h.gauges(102, watermark=12, end=9).gauges(102, watermark=12, end=9),

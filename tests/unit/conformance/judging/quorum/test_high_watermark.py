@@ -118,6 +118,12 @@ LATER: dict[str, tuple[Callable[[QuorumHistory], QuorumHistory], list[tuple[str,
     "the same": (lambda h: h.described(9, 9, 9, watermark=9), [("describe-quorum", "held")]),
     "a higher one": (lambda h: h.described(12, 12, 9, watermark=12), [("describe-quorum", "held")]),
     "a lower one": (lambda h: h.described(9, 9, 9, watermark=8), [("describe-quorum", "violated")]),
+    "a lower one that was reported twice before": (
+        lambda h: (
+            h.described(9, 9, 9, watermark=9).described(12, 12, 9, watermark=12).described(12, 12, 9, watermark=9)
+        ),
+        [("describe-quorum", "held"), ("describe-quorum", "held"), ("describe-quorum", "violated")],
+    ),
     "a lower one in a later epoch": (lambda h: h.fetched(by=102, epoch=5, watermark=8), [("fetch", "violated")]),
     "a lower one in an older epoch": (lambda h: h.fetched(by=102, epoch=3, watermark=8), []),
     "none yet": (lambda h: h.described(9, 9, 9, watermark=-1, epoch=5), []),

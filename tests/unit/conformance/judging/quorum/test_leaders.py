@@ -62,6 +62,10 @@ EPOCHS: dict[str, tuple[Happens, list[tuple[str, str]]]] = {
     "a later one": (lambda h: h.knows(101, -1, 6), [("answers", "held")]),
     "an older one": (lambda h: h.knows(101, 101, 3), [("answers", "violated")]),
     "an older one after a restart": (lambda h: h.fault("kill", 101).knows(101, 102, 3), [("answers", "violated")]),
+    "an older one that it had named twice": (
+        lambda h: h.knows(101, 101, 4).knows(101, 102, 5).knows(101, 101, 4),
+        [("answers", "held"), ("answers", "held"), ("answers", "violated")],
+    ),
     "an older one of another node": (lambda h: h.knows(102, 102, 3), []),
     "an older one on its disk": (lambda h: h.stored(101, 101, 3), [("quorum-state", "violated")]),
     "the same on its disk": (lambda h: h.stored(101, 101, 4), [("quorum-state", "held")]),
@@ -80,6 +84,10 @@ RESTARTS: dict[str, tuple[Happens, list[str]]] = {
     "the same": (lambda h: h.fault("kill", 101).knows(101, -1, 4), ["held"]),
     "an older one": (lambda h: h.fault("kill", 101).knows(101, -1, 3), ["violated"]),
     "an older one on its disk": (lambda h: h.fault("kill", 101).stored(101, -1, 3), ["violated"]),
+    "an older one after the same": (
+        lambda h: h.fault("kill", 101).knows(101, -1, 4).knows(101, -1, 3),
+        ["held", "violated"],
+    ),
     "another node was restarted": (lambda h: h.fault("kill", 102).knows(101, 101, 3), []),
 }
 
@@ -106,6 +114,14 @@ def test_an_answer_between_two_equal_ones_names_the_same(name: str) -> None:
     happens, found = BETWEEN[name]
     history = happens(begun()).knows(101, 101, 4)
     assert results(answers_name_the_leader_in_between, history) == [("every-answer", one) for one in found]
+
+
+def test_an_answer_that_was_true_before_its_leader_was_elected() -> None:
+    history = QuorumHistory()
+    for leader in (-1, -1, -1, 101, 101, -1, 101):
+        history.knows(101, leader, 4)
+    found = results(answers_name_the_leader_in_between, history)
+    assert found == [("every-answer", "held"), ("every-answer", "violated")]
 
 
 def test_an_answer_before_a_change_may_name_either() -> None:
