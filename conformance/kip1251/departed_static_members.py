@@ -4,6 +4,7 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.groups.story import SAFE_SHARE
+from conformance.kip1251.ownership import SESSION_MS
 from conformance.rigs.groups.group import MANY, Group, fresh_group
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
@@ -11,8 +12,6 @@ from protocol.configs import ResourceType
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
-SESSION_MS = 6_000
-"""The session timeout in milliseconds; it has to exceed the heartbeat interval of five seconds."""
 REMOVAL_TIMEOUT = 40.0
 
 

@@ -10,12 +10,17 @@ from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_wh
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
+from protocol.since import since as since_version
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
+SESSION_MS = 6_000
+"""The session timeout in milliseconds; it has to exceed the heartbeat interval of five seconds."""
+SETTINGS_FROM = since_version("ConsumerGroupHeartbeat", "regular expressions")
+"""The version of ConsumerGroupHeartbeat of the releases in which groups have settings of their own."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
 """The settings of a group whose coordinator delays assignments, so that some group epochs have none."""
 LAG = {"consumer.assignment.interval.ms": "1500"}
@@ -205,6 +210,25 @@ def partition_is_given_once_it_is_free(group: Group, case: str, bumps: int, wait
         given.require_also(on_time),
         case=case,
         detail=f"{new.id} has {say(sorted(new.partitions))} after {within:.2f} s, while {say(sorted(lost))} were free",
+    )
+
+
+@probe("KIP1251-BASE-02", rig=fresh_group(), cases=["removed"], examples=1, smoke=False, bumps=EPOCH_BUMPS)
+def partitions_of_a_silent_member_are_given_once_its_session_ended(group: Group, bumps: int) -> Claims:
+    """The next owner is not assigned the partitions of a member that is silent before that one's session is over."""
+    has_settings = group.bench.column.ranges["ConsumerGroupHeartbeat"] >= SETTINGS_FROM
+    yield premise(has_settings, "a group has a session timeout of its own")
+    settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
+    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
+    old, new = group.sole_member(bumps), group.member()
+    since = group.bench.now().seconds
+    old.keep_up()
+    new.join()
+    given, within = group.is_given(new, old.partitions), group.bench.now().seconds - since
+    yield held_if(
+        given.require_also(within >= SAFE_SHARE * SESSION_MS / 1000),
+        case="removed",
+        detail=f"{new.id} has {say(sorted(new.partitions))} after {within:.1f} s without a heartbeat of {old.id}",
     )
 
 

@@ -22,6 +22,7 @@ from conformance.kip1251.ownership import (
     member_that_keeps_a_partition_is_removed,
     owners_never_share_an_epoch,
     partition_is_given_once_it_is_free,
+    partitions_of_a_silent_member_are_given_once_its_session_ended,
 )
 from conformance.kip1251.refused_commits import (
     refused_commit_is_not_stored,
@@ -42,6 +43,8 @@ UNEVEN = {"others": 2, "rounds": 4, "partitions": 7}
         (assignment_behind_the_group_has_the_target_epoch, {"later": 2, "offset": 5}, "first", 4,
          "given-at-the-group-epoch", "KIP1251-AE-02"),
         (partition_is_given_once_it_is_free, {"bumps": 1, "waits": 6}, "removed", 4, "rebalance-ends-early",
+         "KIP1251-BASE-02"),
+        (partitions_of_a_silent_member_are_given_once_its_session_ended, {"bumps": 1}, "", 4, "session-ends-early",
          "KIP1251-BASE-02"),
         (owners_never_share_an_epoch, {"bumps": 1, "leaves": False}, "subscription", 4, "shared-epoch", "KIP1251-BASE-03"),
         (other_epochs_are_fenced, FENCED, "older-epoch", 4, "fenced-members-leave", "KIP1251-BASE-04"),
