@@ -175,7 +175,7 @@ def _claim(member: Member, request: MemberRequest, case: str, errors: frozenset[
         yield Excuse(ASSIGNMENT_NOT_KNOWN, case)
     elif standing is not None and (expected := _expected(standing, request)) is not None:
         held = errors <= expected.errors
-        excuse = None if held else _why_else(member, standing, asked)
+        excuse = None if held else _why_else(member, asked)
         wrong = f"{_say(member, request)}, {expected.why}"
         yield Excuse(excuse, case) if excuse else Finding(held, case, _shown_by(standing, asked), wrong, "wrong-answer")
 
@@ -228,17 +228,15 @@ def _expected_of_commit(standing: Standing, commit: Commit) -> Expected | None:
     return None
 
 
-def _why_else(member: Member, standing: Standing, asked: Exchange) -> Evidence | None:
+def _why_else(member: Member, asked: Exchange) -> Evidence | None:
     """Return the evidence by which the coordinator may see the member otherwise; None without any."""
     if member.may_have_been_removed(asked):
         return MAY_BE_REMOVED
-    if (
-        isinstance(asked, GroupFetch)
-        and not asked.stable
-        and member.story.timeline.fault_between(standing.event, asked.event)
-    ):
+    granted = member.last_granted_before(asked.asked)
+    is_unstable = isinstance(asked, GroupFetch) and not asked.stable
+    if is_unstable and member.story.timeline.fault_between(granted.event, asked.event):
         return UNSTABLE_OFFSETS
-    return member.story.why_forgotten(member.last_granted_before(asked.asked), asked)
+    return member.story.why_forgotten(granted, asked)
 
 
 def _say(member: Member, request: MemberRequest) -> str:

@@ -262,6 +262,18 @@ def test_lost_answer_leaves_the_assignment_open_until_an_answer_has_one() -> Non
     assert last(each_answer_is_one_that_the_state_allows, history) is None
 
 
+@pytest.mark.parametrize(
+    ("error", "unstable"), [(Error.COORDINATOR_LOAD_IN_PROGRESS, True), (Error.NONE, False)], ids=["loads", "granted"]
+)
+def test_fetch_that_is_not_stable_after_a_heartbeat_since_a_fault(error: Error, unstable: bool) -> None:
+    """A coordinator that has granted a heartbeat knows what the former one answered."""
+    history = kept().kill(2).moved(3).beats("a", 4, error=error)
+    history.fetches(0, -1, member="a", epoch=4, error=STALE, stable=False)
+    found = excused(each_answer_is_one_that_the_state_allows, history)
+    assert found == ([("fetch", UNSTABLE_OFFSETS)] if unstable else [])
+    assert last(each_answer_is_one_that_the_state_allows, history) == (None if unstable else ("fetch", "wrong-answer"))
+
+
 def test_fetch_that_is_not_stable_after_a_fault() -> None:
     history = kept().kill(2).moved(3).fetches(0, -1, member="a", epoch=4, error=STALE, stable=False)
     assert excused(each_answer_is_one_that_the_state_allows, history) == [("fetch", UNSTABLE_OFFSETS)]
