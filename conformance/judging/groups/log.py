@@ -155,8 +155,8 @@ def _is_replaced(member: str, following: list[LoggedState]) -> bool:
 def _are_in_order(state: LoggedState, member: LoggedMember) -> bool:
     if member.epoch == LEAVE_TO_RETURN:
         return not any(member.epochs)
-    epochs = max(member.epochs, default=0)
-    return 0 <= epochs <= member.epoch <= state.target <= state.epoch
+    epochs = member.epochs or (0,)
+    return min(epochs) >= 0 and max(epochs) <= member.epoch <= state.target <= state.epoch
 
 
 # --- answers

@@ -107,6 +107,7 @@ def test_owners_by_log(records: Records, expected: list[str]) -> None:
         (2, {0: 3}, 3, 3, ["epoch-order"]),
         (3, {0: 1}, 2, 3, ["epoch-order"]),
         (2, {0: 1}, 4, 3, ["epoch-order"]),
+        (2, {0: -1, 1: 2}, 2, 3, ["epoch-order"]),
         (-2, {0: 0}, 2, 3, ["held"]),
         (-2, {0: 1}, 2, 3, ["epoch-order"]),
     ],
