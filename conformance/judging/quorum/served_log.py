@@ -140,13 +140,14 @@ def _is_leaders(stored: StoredEpochs, fetched: MetadataFetch) -> bool:
 
 def _allowed(fetched: MetadataFetch, starts: Sequence[tuple[int, int]]) -> tuple[EpochAndOffset | None, ...]:
     """Return the diverging epoch that a fetch must get, or None. Empty if it is unknown, since the log may begin with a snapshot
-    or end in the fetcher's epoch."""
+    or end in the fetcher's epoch. At offset 0 there is nothing before that could diverge, whatever epoch the fetcher names."""
     place = bisect_right([epoch for epoch, _ in starts], fetched.last_epoch) - 1
     if not 0 <= place < len(starts) - 1:
         return ()
     (epoch, _), (_, end) = starts[place : place + 2]
     matches = epoch == fetched.last_epoch and fetched.offset <= end
-    return (None if matches else EpochAndOffset(epoch, end),)
+    diverging = EpochAndOffset(epoch, end)
+    return (None,) if matches else (None, diverging) if fetched.offset == 0 else (diverging,)
 
 
 def _lies_before(diverging: EpochAndOffset | None, fetched: MetadataFetch) -> bool:

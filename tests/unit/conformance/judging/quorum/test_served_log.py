@@ -111,6 +111,12 @@ FETCHES: dict[str, tuple[Happens, list[str]]] = {
     "past the end of its epoch, served": (lambda h: h.fetched((6, 8, 4), offset=6, last=1), ["violated"]),
     "of an epoch that the log lacks": (lambda h: h.fetched(offset=4, last=2, diverging=(1, 4)), ["held"]),
     "of an epoch that the log lacks, served": (lambda h: h.fetched(offset=4, last=2), ["violated"]),
+    "from offset 0, of an epoch that the log lacks": (lambda h: h.fetched((0, 3, 1), last=2), ["held"]),
+    "from offset 0, with another diverging epoch": (lambda h: h.fetched(last=2, diverging=(1, 5)), ["violated"]),
+    "from offset 0, with a diverging epoch where it matches": (
+        lambda h: h.fetched(last=1, diverging=(1, 4)),
+        ["violated"],
+    ),
     "below the first epoch": (lambda h: h.fetched(offset=4, last=0), []),
     "of the leader's epoch": (lambda h: h.fetched(offset=9, last=4), []),
     "past the log end": (lambda h: h.fetched(offset=20, last=4, diverging=(4, 9)), ["held"]),
