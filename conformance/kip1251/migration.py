@@ -72,6 +72,17 @@ def only_at_its_generation(group: Group, rejoins: int, partition: int, offset: i
 def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Claims:
     """A classic member that missed the answer of a bump may commit partitions that it kept at its old generation, and
     no others."""
+    yield from kept_and_lost_below_its_epoch(group, rejoins, offset)
+
+
+@probe("KIP1251-UPG-02", rig=fresh_group(), examples=1, smoke=False, cases=["kept"], rejoins=REJOINS, offset=OFFSETS)
+def loaded_classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> Claims:
+    """A coordinator that has loaded the upgraded group does the same."""
+    yield from kept_and_lost_below_its_epoch(group, rejoins, offset, loads=True)
+
+
+def kept_and_lost_below_its_epoch(group: Group, rejoins: int, offset: int, *, loads: bool = False) -> Claims:
+    """Send commits of a classic member at its old generation after it missed a bump and, if it `loads`, after a restart."""
     log, classic = GroupLog(group), classic_alone(group, rejoins)
     generation = classic.generation
     _, is_upgraded = upgrade_group(group, classic)
@@ -84,6 +95,8 @@ def classic_member_below_its_epoch(group: Group, rejoins: int, offset: int) -> C
     risen = missed.error is Error.NONE and bool(stored) and stored[-1].member_epoch > generation
     yield premise(risen and bool(held and gone), f"above epoch {generation}, some kept and some lost: {say(stored)}")
     kept, lost = min(held), min(gone)
+    if loads:
+        group.restart_coordinator()
     refused = commit_offset(group, classic, lost, offset, generation)
     unset = group.committed_offset(lost)
     below = commit_offset(group, classic, kept, offset, generation - 1)

@@ -65,9 +65,9 @@ class MixedGroup:
             self.members.append(member)
             yield from self.gets_no_others(member, member.join())
 
-    def heartbeat_round(self, *, lost: bool) -> Claims:
+    def heartbeat_round(self, *, lost: bool, newest_first: bool = False) -> Claims:
         """Send each member's next heartbeat. Classic members rejoin if told to; the answer to a SyncGroup may be lost."""
-        for member in self.members:
+        for member in self.members[:: -1 if newest_first else 1]:
             if isinstance(member, GroupMember):
                 self._holders.note_kept(member, member.partitions)
                 yield from self.gets_no_others(member, member.keep_up())
@@ -105,20 +105,25 @@ class MixedGroup:
     changes=CHANGES,
     cooperative=booleans(),
     lost=booleans(),
+    loads=integers(0, 4),
 )
-def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: bool, lost: bool) -> Claims:
-    """While members of both kinds come and go, none is assigned a partition that another has not given up."""
+def a_partition_has_one_owner(group: Group, changes: list[str], cooperative: bool, lost: bool, loads: int) -> Claims:
+    """While members of both kinds come and go, none is assigned a partition that another has not given up, also by a
+    coordinator that loads the group after one of the changes, while partitions move."""
     first = classic_alone(group, 0)
     newcomer, is_upgraded = upgrade_group(group, first)
     yield is_upgraded
     classic = MixedMember(group, first, range(MANY), cooperative=cooperative)
     mixed = MixedGroup(group, classic, newcomer)
     yield from mixed.gets_no_others(newcomer, "the answer to its join")
-    for kind in (None, *changes):
+    for number, kind in enumerate([None, *changes]):
         if kind is not None:
             yield from mixed.change(kind, cooperative=cooperative)
         for turn in range(TURNS):
-            yield from mixed.heartbeat_round(lost=lost and turn == 0)
+            # Newcomers ask first after the load: what others still have to give up is not free.
+            yield from mixed.heartbeat_round(lost=lost and turn == 0, newest_first=number == loads and turn == 1)
+            if number == loads and turn == 0:
+                group.restart_coordinator()
             yield mixed.names_one_owner()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.core.checks import Check
-from conformance.kip1251 import group_epochs, refused_commits
+from conformance.kip1251 import group_epochs, migration, refused_commits
 from conformance.kip1251.coordinator_failures import (
     restarted_coordinator_keeps_what_is_to_be_given_up as kept_over_a_load,
 )
@@ -15,6 +15,7 @@ from conformance.kip1251.departed_static_members import silent_static_member_is_
 from conformance.kip1251.group_epochs import epochs_survive_a_fail_over, stored_epochs_are_ordered
 from conformance.kip1251.heartbeats import other_epochs_are_fenced
 from conformance.kip1251.migration import loaded_classic_member_keeps_its_generation, loaded_downgraded_group_is_strict
+from conformance.kip1251.mixed_members import a_partition_has_one_owner
 from conformance.kip1251.needless_rebalances import nothing_moves
 from conformance.kip1251.ownership import (
     assignment_behind_the_group_has_the_target_epoch,
@@ -69,6 +70,23 @@ def test_probe_sees_the_bug(
     assert (without.end, without.detail, results(without)) == ("judged", "", set())
     assert row in {held for held, _ in results(without, "held")}
     assert row in {violated for violated, _ in results(play(check, inputs, bug, case=case, partitions=partitions))}
+
+
+@pytest.mark.parametrize("loads", [0, 1, 3])
+def test_what_has_to_be_given_up_is_free_for_nobody_after_a_load(loads: int) -> None:
+    changes = ["consumer", "classic", "consumer"]
+    inputs = {"changes": changes, "cooperative": True, "lost": False, "loads": loads}
+    outcome = play(a_partition_has_one_owner, inputs, partitions=12)
+    assert (outcome.detail, results(outcome)) == ("", set())
+    robbed = play(a_partition_has_one_owner, inputs, "pending-lost-at-load", partitions=12)
+    assert ("KIP1251-UPG-04", "single-owner") in results(robbed)
+
+
+def test_a_loaded_classic_member_may_commit_what_it_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "GroupLog", PlayedLog)
+    check, inputs = migration.loaded_classic_member_below_its_epoch, {"rejoins": 1, "offset": 5}
+    assert results(play(check, inputs)) == set()
+    assert ("KIP1251-UPG-02", "kept") in results(play(check, inputs, "assignment-epoch-renewed-at-load"))
 
 
 def test_an_even_number_of_partitions_hides_what_an_uneven_one_shows() -> None:
