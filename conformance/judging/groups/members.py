@@ -268,7 +268,7 @@ class Member:
     def _is_given(self, request: Request, given: frozenset[Place], epoch: int, *, exact: bool = False) -> None:
         if request.asked < self._given_up_at:
             return
-        self._is_blind = False
+        is_exact, self._is_blind = exact and not self._is_blind, False
         for place, hold in self._holds.items():
             if place not in given:
                 hold.told = request.event if hold.told < 0 else hold.told
@@ -277,7 +277,7 @@ class Member:
                 hold.told, hold.last_epoch = -1, epoch
         for place in given - self._holds.keys():
             hold = self._holds[place] = Hold(self, place, request, epoch)
-            hold.since_is_exact = exact
+            hold.since_is_exact = is_exact
 
     # --- how long it stays without a sign of life
 

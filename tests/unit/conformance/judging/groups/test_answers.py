@@ -113,6 +113,26 @@ def test_refusal_for_a_topic_that_may_be_deleted() -> None:
 # --- answers
 
 
+@pytest.mark.parametrize(
+    ("tells", "expected"),
+    [
+        pytest.param(lambda: GroupHistory().joins("a", 2, (0,)), "wrong-answer", id="new"),
+        pytest.param(
+            lambda: GroupHistory().joins("a", 2, (0, 1)).beats("a", 2, owned=(0,)), None, id="left out by a heartbeat"
+        ),
+        pytest.param(
+            lambda: GroupHistory().joins("a", 2, (0,)).beats("a", 2, lost=True).beats("a", 2).beats("a", 2),
+            None,
+            id="given by an answer that was lost",
+        ),
+    ],
+)
+def test_commit_before_the_epoch_at_which_a_partition_is_shown(tells: Tells, expected: str | None) -> None:
+    """It may have been the member's since an epoch before that, if an answer was lost or it left the partition out."""
+    history = tells().beats("a", 2, 3, given=(0, 1)).commits("a", 2, 1)
+    assert last(each_answer_is_one_that_the_state_allows, history) == (expected and ("commit", expected))
+
+
 @pytest.mark.parametrize("error", [Error.NONE, STALE])
 @pytest.mark.parametrize(
     ("tells", "expected"),
