@@ -4,7 +4,8 @@ from conformance.judging.excuses import Evidence
 
 MAY_BE_REMOVED = Evidence(
     "member-may-be-removed",
-    "0.9 of a member's session or rebalance timeout is over without a heartbeat, or without what it had to acknowledge",
+    "0.9 of a member's session or rebalance timeout is over without a heartbeat, or without what it had to acknowledge; the "
+    "latter also since another member may have begun a rebalance of a classic group",
     about="one member",
     since="0.9 of the timeout after the request that began it",
     until="the next answer that grants the member a request, or its acknowledgement; but not if a heartbeat is granted later, "

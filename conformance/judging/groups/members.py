@@ -288,7 +288,27 @@ class Member:
         if self.story.seconds(alive, event) >= SAFE_SHARE * silent:
             return True
         began = self._has_to_act_since(event)
-        return began >= 0 and self.story.seconds(began, event) >= SAFE_SHARE * slow
+        is_slow = began >= 0 and self.story.seconds(began, event) >= SAFE_SHARE * slow
+        return is_slow or any(
+            self.story.seconds(one, event) >= SAFE_SHARE * slow for one in self._rebalances(alive, event)
+        )
+
+    def _rebalances(self, first: int, second: int) -> Iterator[int]:
+        """Yield the requests between two events by which another member may have begun a rebalance of a classic group: it ends
+        without the dynamic members that do not rejoin, whether or not they were told."""
+        if self.instance_id or not isinstance(self.requests[0], ClassicRequest):
+            return
+        for one in self.story.classic:
+            begins = one.kind in ("join", "leave") and (
+                one.error not in REFUSALS or one.error == Error.REBALANCE_IN_PROGRESS
+            )
+            if (
+                begins
+                and one.member_id != self.id
+                and first < one.asked < second
+                and not _has_consumers(self.story, one)
+            ):
+                yield one.asked
 
     def may_have_been_removed(self, answer: Exchange) -> bool:
         """True if the member may be removed at an answer, and no later one shows that it stayed."""
@@ -395,6 +415,13 @@ def _turns(story: GroupStory) -> list[Turn]:
     requests: Sequence[Request] = [*story.beats, *story.classic]
     turns = [Turn(one.asked, False, one) for one in requests] + [Turn(one.event, True, one) for one in requests]
     return sorted(turns, key=lambda turn: turn[:2])
+
+
+def _has_consumers(story: GroupStory, request: Exchange) -> bool:
+    """True if a member of the consumer protocol certainly was in the group at a request."""
+    consumers = (one for one in story.derive(members_of).values() if isinstance(one.requests[0], Beat))
+    stays = [stay for one in consumers for stay in one.stays_until(request.event)]
+    return any(since < request.asked and request.event <= until for since, until in stays)
 
 
 def is_never_empty(story: GroupStory, first: int, second: int) -> bool:

@@ -334,6 +334,29 @@ def test_group_is_upgraded_after_the_leader_has_moved_a_partition(
     assert results(history.classic_joins("c", 3, owned=()).beats("b", 3, given=(1,))) == expected
 
 
+@pytest.mark.parametrize(
+    ("pause", "upgraded", "instance", "excuse"),
+    [
+        (10, False, None, MAY_BE_REMOVED),
+        (8, False, None, None),
+        (10, True, None, None),
+        (10, False, "i", None),
+    ],
+    ids=["of a classic group", "too short", "of a group of the consumer protocol", "a static member"],
+)
+def test_classic_owner_that_may_be_left_behind_by_a_rebalance(
+    pause: float, upgraded: bool, instance: str | None, excuse: Evidence | None
+) -> None:
+    """A rebalance that c begins ends after 10 s without a dynamic member that did not rejoin, though a session lasts longer."""
+    history = GroupHistory().created_as(READ.id).classic_joins("a", 1, instance=instance).syncs("a", 1, (0, 1))
+    if upgraded:
+        history.joins("d", 2, ()).beats("d", 2)
+    history.classic_joins("c", 2).later(pause).joins("b", 3, (1,))
+    found = excused(at_most_one_owner, history)
+    assert found == ([("static" if instance else "dynamic", excuse)] if excuse else [])
+    assert ("two-owners" in {label for _, _, label in results(history)}) is (excuse is None)
+
+
 def test_classic_members_are_moved_by_their_leader() -> None:
     history = GroupHistory().classic_joins("a", 1).syncs("a", 1, (0, 1)).classic_joins("b", 1).syncs("b", 1, (1,))
     assert results(history) == []
