@@ -295,7 +295,10 @@ class Member:
 
     def _rebalances(self, first: int, second: int) -> Iterator[int]:
         """Yield the requests between two events by which another member may have begun a rebalance of a classic group: it ends
-        without the dynamic members that do not rejoin, whether or not they were told."""
+        without the dynamic members that do not rejoin, whether or not they were told.
+
+        The joins of clients of their own are not seen. Where one has partitions by then, it may have joined at the first event.
+        """
         if self.instance_id or not isinstance(self.requests[0], ClassicRequest):
             return
         for one in self.story.classic:
@@ -309,6 +312,9 @@ class Member:
                 and not _has_consumers(self.story, one)
             ):
                 yield one.asked
+        for client in self.story.clients:
+            if first < client.event < second and not _has_consumers(self.story, client):
+                yield first
 
     def may_have_been_removed(self, answer: Exchange) -> bool:
         """True if the member may be removed at an answer, and no later one shows that it stayed."""

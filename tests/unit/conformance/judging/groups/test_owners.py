@@ -17,7 +17,7 @@ from conformance.judging.groups.owners import (
 from conformance.judging.judge import judge_history
 from history.effects import Effects
 from protocol.codes import Error
-from tests.support.groups import READ, GroupHistory, handed_over, revoked, settled
+from tests.support.groups import GROUP, READ, GroupHistory, handed_over, revoked, settled
 from tests.support.judging import excused
 
 JUDGES = [at_most_one_owner, partition_is_given_after_it_was_given_up, owners_share_no_epoch]
@@ -355,6 +355,16 @@ def test_classic_owner_that_may_be_left_behind_by_a_rebalance(
     found = excused(at_most_one_owner, history)
     assert found == ([("static" if instance else "dynamic", excuse)] if excuse else [])
     assert ("two-owners" in {label for _, _, label in results(history)}) is (excuse is None)
+
+
+@pytest.mark.parametrize(("pause", "group"), [(10, GROUP), (8, GROUP), (10, "other")])
+def test_classic_owner_that_may_be_left_behind_for_a_client_of_its_own(pause: float, group: str) -> None:
+    """The client's JoinGroup is not seen, and may have come right after the member's last request."""
+    history = GroupHistory().created_as(READ.id).classic_joins("a", 1).syncs("a", 1, (0, 1)).later(pause)
+    history.has("client", 2, group=group).joins("b", 3, (1,))
+    is_excused = pause == 10 and group == GROUP
+    assert excused(at_most_one_owner, history) == ([("dynamic", MAY_BE_REMOVED)] if is_excused else [])
+    assert ("two-owners" in {label for _, _, label in results(history)}) is not is_excused
 
 
 def test_classic_members_are_moved_by_their_leader() -> None:
