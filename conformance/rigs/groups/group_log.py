@@ -197,8 +197,8 @@ class GroupLog:
                     newest = (batch.base_offset, value.offset)
         return newest[1]
 
-    def replay(self, *, pending: bool = False) -> GroupState:
-        """Return the group's state as its newest records have it; with `pending`, members also have what they must give up."""
+    def replay(self) -> tuple[GroupState, GroupState]:
+        """Return the group's state as its newest records have it, and the same with what members must give up as theirs."""
         members: dict[str, bytes | None] = {}
         epochs: dict[int, EpochValue] = {}
         for record in self._records():
@@ -208,14 +208,14 @@ class GroupLog:
             elif kind in KINDS and record.key and record.value and strings_of(record.key) == [self.group.name]:
                 epochs[kind] = self._value(record.value, f"{KINDS[kind]}Value", EpochValue)
         kept = {member: self._assignment_of(value) for member, value in members.items() if value is not None}
-        held = {
-            member: (one.member_epoch, one.partitions | one.pending if pending else one.partitions)
-            for member, one in kept.items()
-        }
         nothing = EpochValue()
-        return GroupState(
-            epochs.get(GROUP_TYPE, nothing).epoch, epochs.get(TARGET_TYPE, nothing).assignment_epoch, held
+        state = GroupState(
+            epochs.get(GROUP_TYPE, nothing).epoch,
+            epochs.get(TARGET_TYPE, nothing).assignment_epoch,
+            {member: (one.member_epoch, one.partitions) for member, one in kept.items()},
         )
+        pending = {member: (one.member_epoch, one.partitions | one.pending) for member, one in kept.items()}
+        return state, state._replace(members=pending)
 
     def epochs_at_assignments(self) -> list[tuple[StoredAssignment, int, int]]:
         """Return all current assignment records of the group, each with the target assignment epoch and the group epoch in

@@ -116,7 +116,8 @@ def test_the_state_is_that_of_the_newest_records_of_the_group() -> None:
         assignment(6, "m", 4, 0),
         assignment(7, "m", 9, 5, group="h"),
     )
-    assert log.replay() == GroupState(4, 3, {"m": (4, frozenset({0}))})
+    expected = GroupState(4, 3, {"m": (4, frozenset({0}))})
+    assert log.replay() == (expected, expected)
 
 
 STORED = StoredGroup("consumer", 3, "range", (StoredMember("m", b"topics", b"partitions", "i"),))
