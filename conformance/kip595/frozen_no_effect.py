@@ -56,17 +56,21 @@ class WatchedFollower(NamedTuple):
 
 
 def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:
-    """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while the follower's own
-    requests."""
+    """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while the follower's own requests."""
     fetch = frozen.follow(leader)
     before = VoterCondition(frozen.reported_leader(), frozen.quorum_state())
     began = frozen.bench.now().seconds
     answer = ask(epoch_of(fetch))
-    sent = frozen.sent_since(began)
+    sent = [one for one in frozen.sent_since(began) if not is_late(one, fetch)]
     if not any(one.api == "Fetch" for one in sent):
         again = frozen.fetch_in(epoch_of(fetch), leader)
         sent += [again] if again is not None else []
     return WatchedFollower(answer, before, VoterCondition(frozen.reported_leader(), frozen.quorum_state()), fetch, sent)
+
+
+def is_late(sent: Received, fetch: Received) -> bool:
+    """True for a fetch of an earlier epoch than the open one's: it was on its way before."""
+    return sent.api == "Fetch" and epoch_of(sent) < epoch_of(fetch)
 
 
 def is_undisturbed(seen: WatchedFollower, error: Error) -> bool:
