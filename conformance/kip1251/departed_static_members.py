@@ -4,11 +4,8 @@ from hypothesis.strategies import integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.groups.story import SAFE_SHARE
-from conformance.kip1251.ownership import SESSION_MS
-from conformance.rigs.groups.group import MANY, Group, fresh_group
-from fixtures.wire.retriable import require_accepted
+from conformance.rigs.groups.group import MANY, SHORT_SESSION, Group, fresh_group
 from protocol.codes import Error
-from protocol.configs import ResourceType
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
@@ -51,9 +48,7 @@ def leaving_releases_what_was_to_be_revoked(group: Group, bumps: int, waits: int
 def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Claims:
     """A static member is removed when its session ends, and the next one with its instance id begins at later
     epochs."""
-    node = group.node
-    settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
-    require_accepted(node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
+    group.shorten_sessions()
     old = group.sole_member(bumps, instance_id=group.bench.fresh_name("instance"))
     group.store(old, 0, offset)
     since = group.bench.now().seconds
@@ -62,7 +57,7 @@ def silent_static_member_is_removed(group: Group, bumps: int, offset: int) -> Cl
         lambda: group.describe_member(old) is None, f"{old.id} removed", REMOVAL_TIMEOUT
     )
     within = group.bench.now().seconds - since
-    on_time = gone.require_also(within >= SAFE_SHARE * SESSION_MS / 1000)
+    on_time = gone.require_also(within >= SAFE_SHARE * SHORT_SESSION)
     commit = group.commit(old, {0: offset + 1}, old.epoch)
     after = group.committed_offset(0)
     unknown = on_time.require_also(commit.all_answered(Error.UNKNOWN_MEMBER_ID) and after.shows(offset))

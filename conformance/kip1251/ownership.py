@@ -5,7 +5,7 @@ from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.judging.groups.story import SAFE_SHARE
-from conformance.rigs.groups.group import MANY, Group, GroupMember, fresh_group, new_topic
+from conformance.rigs.groups.group import MANY, SHORT_SESSION, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
@@ -17,8 +17,6 @@ from strategies.inputs import EPOCH_BUMPS, OFFSETS
 HEARTBEATS = integers(6, 8)
 IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
-SESSION_MS = 6_000
-"""The session timeout in milliseconds; it has to exceed the heartbeat interval of five seconds."""
 SETTINGS_FROM = since_version("ConsumerGroupHeartbeat", "regular expressions")
 """The version of ConsumerGroupHeartbeat of the releases in which groups have settings of their own."""
 INTERVAL = {"consumer.assignment.interval.ms": "500"}
@@ -218,15 +216,14 @@ def partitions_of_a_silent_member_are_given_once_its_session_ended(group: Group,
     """The next owner is not assigned the partitions of a member that is silent before that one's session is over."""
     has_settings = group.bench.column.ranges["ConsumerGroupHeartbeat"] >= SETTINGS_FROM
     yield premise(has_settings, "a group has a session timeout of its own")
-    settings = {"consumer.session.timeout.ms": str(SESSION_MS)}
-    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, settings))
+    group.shorten_sessions()
     old, new = group.sole_member(bumps), group.member()
     since = group.bench.now().seconds
     old.keep_up()
     new.join()
     given, within = group.is_given(new, old.partitions), group.bench.now().seconds - since
     yield held_if(
-        given.require_also(within >= SAFE_SHARE * SESSION_MS / 1000),
+        given.require_also(within >= SAFE_SHARE * SHORT_SESSION),
         case="removed",
         detail=f"{new.id} has {say(sorted(new.partitions))} after {within:.1f} s without a heartbeat of {old.id}",
     )

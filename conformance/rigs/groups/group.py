@@ -21,6 +21,7 @@ from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_acce
 from history.due import COORDINATOR_TIMEOUT
 from protocol import groups
 from protocol.codes import Error
+from protocol.configs import ResourceType
 from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.since import since
@@ -30,6 +31,8 @@ from protocol.words import say
 WITHOUT_GROUPS = since("OffsetFetchRequest", "Groups") - 1
 SESSION = 45.0
 """A member's session timeout in seconds, the default of every release."""
+SHORT_SESSION = 6.0
+"""A session timeout in seconds that a group may be given; it has to exceed the heartbeat interval of five seconds."""
 ASSIGNMENT_TIMEOUT = 30.0
 """Seconds within which free or released partitions must have their next owner."""
 MANY = 12
@@ -322,6 +325,11 @@ class Group:
             return None if Error.UNSTABLE_OFFSET_COMMIT in errors else answer
 
         return self.bench.eventually(offset_if_stable, f"the decided offset of {self.name}", due="transaction end")
+
+    def shorten_sessions(self) -> None:
+        """Set the session timeout of the group's consumer members to SHORT_SESSION. Raises KitError if that is refused."""
+        settings = {"consumer.session.timeout.ms": f"{SHORT_SESSION * 1000:.0f}"}
+        require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
 
     def restart_coordinator(self, *, clean: bool = False) -> None:
         """Kill or stop the node, start it again, and wait until it has loaded the group."""
