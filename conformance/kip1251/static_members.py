@@ -7,7 +7,6 @@ from conformance.rigs.groups.group import Group, GroupMember, fresh_group
 from fixtures.views.member import list_partitions
 from protocol.codes import Error
 from protocol.groups import JOIN, LEAVE_TO_RETURN
-from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 PARTITION = integers(0, 3)
@@ -22,7 +21,9 @@ def has_left_temporarily(group: Group, member: GroupMember) -> PremiseClaim:
     """Return the premise that the coordinator keeps the member in the group with epoch -2."""
     found = group.describe_member(member)
     kept = found is not None and found.member_epoch == LEAVE_TO_RETURN
-    return premise(kept, f"{member.id} is away: {say(found)}", promised=("KIP1251-STATIC-01", "record"))
+    return premise(
+        kept, f"{member.id} is away; described: {group.say_members(found)}", promised=("KIP1251-STATIC-01", "record")
+    )
 
 
 @probe(

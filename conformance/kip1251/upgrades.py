@@ -13,7 +13,6 @@ from conformance.rigs.restarts import await_answer
 from fixtures.faults.kinds.upgrade import Upgrade
 from fixtures.images import select_versions
 from protocol.codes import Error
-from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
 FORMER = sampled_from(select_versions(["4.0..4.2"]))
@@ -123,7 +122,7 @@ def group_on_the_former_release_again(group: Group, release: str, bumps: int, of
             alive and kept.shows(offset),
             kept,
             case="roll-back",
-            detail=f"after the roll-back {member.id} at epoch {member.epoch} was described as {say(found)}",
+            detail=f"after the roll-back {member.id} at epoch {member.epoch} was described as {group.say_members(found)}",
         )
         for epoch in range(member.since[0], member.epoch):
             yield commit_is_refused(group, member, 0, epoch, offset, "KIP1251-PERSIST-04", "roll-back")

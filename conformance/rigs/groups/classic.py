@@ -10,7 +10,6 @@ from protocol.assignments import assigned_in, subscription
 from protocol.codes import Error
 from protocol.groups import GroupAnswer, NewOffset, OffsetCommitAnswer, SyncGroupAnswer
 from protocol.messages import Answer
-from protocol.words import say
 
 A = TypeVar("A", bound=Answer)
 
@@ -42,7 +41,8 @@ def upgrade_group(group: Group, classic: LoneClassicMember) -> tuple[GroupMember
     found = next((member for member in group.describe().members if member.member_id == classic.id), None)
     at_generation = found is not None and found.member_epoch == classic.generation
     has_all = found is not None and group.assigned_partitions(found) == frozenset(range(group.partitions))
-    what = f"{classic.id} is a member at its generation {classic.generation}, with all partitions: {say(found)}"
+    wanted = f"{classic.id} is a member at its generation {classic.generation}, with all partitions"
+    what = f"{wanted}; described: {group.say_members(found)}"
     promised = None if at_generation else ("KIP1251-UPG-01", "generation")
     return newcomer, premise(at_generation and has_all, what, promised=promised)
 

@@ -354,7 +354,7 @@ class Group:
         met = self._is_shown(found, epoch, partitions)
         # The member may have been removed while the kit was slow; an epoch that was answered is never taken back.
         back = found is not None and groups.LEAVE_TO_RETURN < found.member_epoch < epoch
-        what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}: {say(found)}"
+        what = f"{member.id} at epoch {epoch} with partitions {say(partitions)}; described: {self.say_members(found)}"
         return premise(met, what, promised=("KIP1251-BASE-08", "one-coordinator") if back else None)
 
     def premise_of_waiting(self, member: GroupMember, partition: int) -> PremiseClaim:
@@ -366,7 +366,8 @@ class Group:
         shown = {found.member_id: found for found in self.describe().members}
         met = member.id in shown and shown[member.id].member_epoch == member.epoch
         others = [id for id, found in shown.items() if id != member.id and partition in self.assigned_partitions(found)]
-        what = f"{member.id} at epoch {member.epoch} has to revoke {partition}: {say(shown)}"
+        described = self.say_members(*shown.values())
+        what = f"{member.id} at epoch {member.epoch} has to revoke {partition}; described: {described}"
         return premise(met and not others, what, promised=("KIP1251-BASE-02", "acknowledged") if others else None)
 
     def unassigned(self, partition: int) -> PremiseClaim:
@@ -377,6 +378,15 @@ class Group:
     def assigned_partitions(self, member: groups.DescribedMember) -> frozenset[int]:
         """Return a described member's assigned partitions."""
         return self._partitions_in(member.assignment.topic_partitions)
+
+    def say_members(self, *members: groups.DescribedMember | None) -> str:
+        """Describe members in words, for texts: their epochs and partitions; None is a member that is not described."""
+        found = [one for one in members if one is not None]
+        shown = [
+            f"{one.member_id} at epoch {one.member_epoch} with {say(sorted(self.assigned_partitions(one)))}"
+            for one in found
+        ]
+        return ", ".join(shown) or "no member"
 
     def target_of(self, member: GroupMember) -> frozenset[int]:
         """Return what the coordinator describes as the member's target; nothing if it has no such member."""
