@@ -108,9 +108,12 @@ def _judge_late(handover: Handover, late: OffsetCommitResult, after: Baseline, o
         yield Excuse(excuse, case)
     elif shown is not None:
         former, owner = handover.former.member, handover.next
+        standing = former.standing_during(late)
+        is_current = standing is not None and standing.exact and standing.epoch == late.member_epoch
         detail = (
             f"{shown.fetch.node} shows offset {late.offset} of {late.topic}-{late.partition}, which {former} committed at epoch "
-            f"{late.member_epoch}, though {owner.member} owned it since epoch {owner.first_epoch}"
+            f"{late.member_epoch}{', its epoch at that time' if is_current else ''}, though {owner.member} owned it since epoch "
+            f"{owner.first_epoch}"
         )
         yield Finding(wrong is None, case, (owner.began.event, late.event, shown.event), detail, "zombie-offset")
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from conformance.catalogue import shipped_rows
+from conformance.catalogue.deviations import load_deviations
 from conformance.judging.excuses import OFFSETS_LOST, UNSTABLE_OFFSETS
 from conformance.judging.groups.offsets import (
     commits_of_members_are_readable_or_refused,
@@ -117,6 +121,27 @@ def test_late_marker_of_a_transaction() -> None:
 def test_offset_of_a_transaction_that_is_decided_before_the_next_owner_fetches() -> None:
     history = revoked().commits_in_transaction("a", 1, 1, offset=3).beats("a", 1, 2, owned=(0,))
     assert zombies(history.beats("b", 2, given=(1,)).fetches(1, 3)) == []
+
+
+@pytest.mark.parametrize(
+    ("history", "is_current"),
+    [
+        pytest.param(lambda: revoked().beats("a", 1, owned=(0,)).beats("b", 2, given=(1,)), True, id="it stays"),
+        pytest.param(handed_over, False, id="it is at the next one"),
+        pytest.param(
+            lambda: revoked().beats("a", 1, owned=(0,), lost=True).beats("b", 2, given=(1,)), False, id="in doubt"
+        ),
+    ],
+)
+def test_zombie_commit_at_the_current_epoch_is_a_known_deviation(
+    history: Callable[[], GroupHistory], is_current: bool
+) -> None:
+    """A member that has to give up more stays at its epoch, at which another one's partition may be committed."""
+    shown = history().commits("a", 1, 1, offset=3).fetches(1, 3)
+    (found,) = judge_history([no_offset_of_an_ownership_that_ended], shown.history).observations
+    assert (found.label, "its epoch at that time" in found.detail) == ("zombie-offset", is_current)
+    (entry,) = [one for one in load_deviations(shipped_rows()) if one.covers("KIP1251-INV-09", "4.3.1")]
+    assert entry.is_about(found.case, found.detail) is is_current
 
 
 def test_zombie_after_the_log_was_lost() -> None:
