@@ -84,7 +84,7 @@ class Member:
         return int(self.node.ask(request).topics[0].partitions[0].error_code)
 
 
-def committed(node: Node, partition: int) -> int:
+def fetch_offset(node: Node, partition: int) -> int:
     """Return the committed offset of a partition; -1 if there is none."""
     from kafka.protocol.consumer import OffsetFetchRequest
 
@@ -128,7 +128,7 @@ def play(cluster: Cluster) -> tuple[bool, str]:
     cluster.step("a commit of reader-1 arrives that it sent while it owned the partition")
     code = first.commit(moved[0], 7, epoch)
     tell(f"reader-1 commits offset 7 of partition {moved[0]} at epoch {epoch}: {error(code)}")
-    offset = committed(broker, moved[0])
+    offset = fetch_offset(broker, moved[0])
     came = (
         f"the commit of reader-1 at epoch {epoch} was answered {error(code)}, and the committed offset of partition "
         f"{moved[0]}, which reader-2 has at epoch {second.epoch}, is {offset}"
