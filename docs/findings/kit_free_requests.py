@@ -7,6 +7,9 @@ from typing import Any
 
 from kit_free import Cluster, Node, Trouble, tell, until
 
+HEARTBEAT = 68
+"""The key of ConsumerGroupHeartbeat, for which kafka-python has no class."""
+
 
 def error(code: int) -> str:
     """Return the name of an error code, with the number."""
@@ -14,6 +17,11 @@ def error(code: int) -> str:
 
     names = {0: "NONE", -1: "UNKNOWN_SERVER_ERROR"}
     return f"{names.get(code) or getattr(for_code(code), 'message', '?')} ({code})"
+
+
+def text(value: str | None) -> bytes:
+    """Return a compact string of Kafka's protocol; all here are shorter than 127 bytes."""
+    return b"\0" if value is None else bytes([len(value) + 1]) + value.encode()
 
 
 def describe(cluster: Cluster, topic: str, node: int = 1) -> Any:

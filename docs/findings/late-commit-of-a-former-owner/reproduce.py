@@ -10,20 +10,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kit_free import Cluster, Node, Trouble, exchange, run, tell
-from kit_free_requests import create_topic, error, find_coordinator
+from kit_free_requests import HEARTBEAT, create_topic, error, find_coordinator, text
 
 GROUP, TOPIC = "billing", "t"
-HEARTBEAT = 68
-"""The key of ConsumerGroupHeartbeat, for which kafka-python has no class."""
 PROMISED = (
     "KIP-1251: if the epoch of a commit is the member's current one, no other member can own the partition at the same or a "
     "larger epoch, so that zombie commits are fenced"
 )
-
-
-def text(value: str | None) -> bytes:
-    """Return a compact string of Kafka's protocol; all here are shorter than 127 bytes."""
-    return b"\0" if value is None else bytes([len(value) + 1]) + value.encode()
 
 
 class Member:

@@ -10,20 +10,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kit_free import Cluster, Node, exchange, run, tell
-from kit_free_requests import create_topic, error, find_coordinator
+from kit_free_requests import HEARTBEAT, create_topic, error, find_coordinator, text
 
 GROUP, MEMBER, INSTANCE = "billing", "member-of-billing-1", "billing-1"
-HEARTBEAT = 68
-"""The key of ConsumerGroupHeartbeat, for which kafka-python has no class."""
 PROMISED = (
     "KIP-848: a member joins with epoch 0, and one whose answer was lost joins again; UNRELEASED_INSTANCE_ID is for another "
     "member that wants an instance which is still in use"
 )
-
-
-def text(value: str | None) -> bytes:
-    """Return a compact string of Kafka's protocol; all here are shorter than 127 bytes."""
-    return b"\0" if value is None else bytes([len(value) + 1]) + value.encode()
 
 
 def join(node: Node, instance: str | None, member: str) -> int:
