@@ -17,7 +17,7 @@ from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
 from fixtures.disk.registrations import registration_histories
-from fixtures.disk.volume import on_volume, remove_command
+from fixtures.disk.volume import on_volume, remove_command, write_command
 from fixtures.errors import NotKafka
 from fixtures.faults.base.target import FaultTarget
 from fixtures.faults.kinds.process import NodeProcess
@@ -144,6 +144,10 @@ class Cluster(Protocol):
         """Return the records of a partition of the offsets topic, as its leader, this node, serves them."""
         ...
 
+    def write_file(self, name: str, path: str, content: bytes) -> None:
+        """Write a file below the data directory of a node that is down."""
+        ...
+
     def remove_file(self, name: str, path: str) -> None:
         """Remove a file below the data directory of a node that is down."""
         ...
@@ -235,6 +239,9 @@ class LiveCluster:
             return read_group_records(client, lambda message: self.message(message, GROUP_LOG_JARS), partition, start)
         finally:
             client.close()
+
+    def write_file(self, name: str, path: str, content: bytes) -> None:
+        on_volume(self.container(name), write_command(path, content))
 
     def remove_file(self, name: str, path: str) -> None:
         on_volume(self.container(name), remove_command(path))

@@ -124,7 +124,7 @@ class Processes:
         self._record_action(
             "write_file",
             name,
-            lambda: self._require_cluster().container(name).write_file(path, content),
+            lambda: self._require_cluster().write_file(name, path, content),
             {"path": path, "content": content.decode(errors="replace")},
         )
 

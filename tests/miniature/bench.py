@@ -286,6 +286,9 @@ class Miniature:
             raise KitError("the miniature has no jars, and so no schemas of the offsets topic")
         return self._coordinators.records(self.cluster.broker(name), partition, start)
 
+    def write_file(self, name: str, path: str, content: bytes) -> None:
+        raise KitError("the miniature has no files")
+
     def remove_file(self, name: str, path: str) -> None:
         raise KitError("the miniature has no files")
 

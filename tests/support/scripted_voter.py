@@ -443,9 +443,6 @@ class Voter:
     def terminate(self) -> None:
         self.become("unattached", self.epoch + 1)
 
-    def write_file(self, path: str, content: bytes) -> None:
-        self.written[path] = content
-
     def start_with(self, settings: Mapping[str, str | None]) -> None:
         """Start unless quorum-state or the settings are wrong; alone, lead."""
         voters, damaged = settings.get("controller.quorum.voters", f"{OWN}@here:1"), QUORUM_STATE in self.written

@@ -80,6 +80,9 @@ class VoterCluster:
 
     container = node
 
+    def write_file(self, name: str, path: str, content: bytes) -> None:
+        self.voter.written[path] = content
+
     def remove_file(self, name: str, path: str) -> None:
         self.voter.stored, self.voter.forgot = (-1, self.voter.last_epoch, -1), True
 
