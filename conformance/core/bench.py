@@ -28,7 +28,7 @@ from conformance.core.cluster import Cluster, Moment, on_threads
 from conformance.core.damaging import Disk
 from conformance.core.faulting import Faults
 from conformance.core.processes import Processes
-from conformance.core.waiting import MIN_LASTING_TIMEOUT, POLL_INTERVAL, WITHIN, Waiting, events_of_wait
+from conformance.core.waiting import MIN_LASTING_TIMEOUT, WITHIN, Waiting, events_of_wait
 from conformance.judging.excuses import Evidence
 from fixtures import metrics
 from fixtures.cluster import Peers
@@ -218,7 +218,7 @@ class Bench:
         probe: Callable[[], T | None],
         what: str,
         within: float = WITHIN,
-        every: float = POLL_INTERVAL,
+        every: float | None = None,
         due: Due | None = "step",
     ) -> T:
         """Return the first result of `probe` that is neither None nor False, like `fixtures.waiting.eventually`, and record the

@@ -104,7 +104,9 @@ class Cluster(Protocol):
 
     def now(self) -> Moment: ...
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+    def eventually(
+        self, probe: Callable[[], T | None], what: str, within: float, every: float | None, due: Due | None
+    ) -> T:
         """Wait like `fixtures.waiting.eventually`, by this cluster's clock. Raises Overdue."""
         ...
 
@@ -203,7 +205,9 @@ class LiveCluster:
     def now(self) -> Moment:
         return Moment(time.monotonic(), time.time_ns() // 1_000_000)
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+    def eventually(
+        self, probe: Callable[[], T | None], what: str, within: float, every: float | None, due: Due | None
+    ) -> T:
         return eventually(probe, within=within, what=what, every=every, due=due)
 
     def seconds_late(self, since: float) -> float:

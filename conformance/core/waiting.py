@@ -21,9 +21,6 @@ from protocol.words import say
 WITHIN = 30.0
 """Seconds in which the tested system must do what it owes (`conformance.judging.due`)."""
 
-POLL_INTERVAL = 0.02
-"""Seconds between two tries."""
-
 MIN_LASTING_TIMEOUT = 30.0
 """The shortest session or transaction timeout, in seconds, for which a slow kit is no explanation of a rejection."""
 
@@ -160,7 +157,7 @@ def _try_until(cluster: Cluster, probe: Callable[[], bool], what: str, within: f
         return probe()
 
     try:
-        cluster.eventually(try_once, what, within, POLL_INTERVAL, "step")
+        cluster.eventually(try_once, what, within, None, "step")
     except Overdue as overdue:
         return Settled(tries, False, within, overdue.late)
     return Settled(tries, True)

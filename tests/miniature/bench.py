@@ -241,7 +241,9 @@ class Miniature:
     def cpu_pressure(self) -> float:
         return -1.0
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+    def eventually(
+        self, probe: Callable[[], T | None], what: str, within: float, every: float | None, due: Due | None
+    ) -> T:
         """Wait for the probe; background work runs between two tries."""
         ends = self.cluster.seconds + within
         while True:

@@ -55,7 +55,7 @@ class ClockedBench:
         probe: Callable[[], T | None],
         what: str,
         within: float = WITHIN,
-        every: float = 0.0,
+        every: float | None = 0.0,
         due: Due | None = "step",
     ) -> T:
         until = self.seconds + within

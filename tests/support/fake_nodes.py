@@ -97,7 +97,7 @@ class FakeNodes:
         probe: Callable[[], T | None],
         what: str,
         within: float = WITHIN,
-        every: float = 0.001,
+        every: float | None = 0.001,
         due: Due | None = None,
     ) -> T:
         return eventually(probe, within=min(within, WITHIN), what=what, every=every, due=due)

@@ -101,7 +101,9 @@ class VoterCluster:
     def seconds_late(self, since: float) -> float:
         return self._late
 
-    def eventually(self, probe: Callable[[], T | None], what: str, within: float, every: float, due: Due | None) -> T:
+    def eventually(
+        self, probe: Callable[[], T | None], what: str, within: float, every: float | None, due: Due | None
+    ) -> T:
         ends = self.voter.now + within
         while True:
             answer = probe()
