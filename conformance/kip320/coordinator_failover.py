@@ -23,7 +23,7 @@ from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.errors import KitError
-from protocol.groups import CommittedOffset, NewOffset
+from protocol.groups import CommittedOffset, NewOffset, OffsetFetchAnswer
 from protocol.messages import Topic
 from protocol.records import Record
 from protocol.since import since
@@ -79,8 +79,8 @@ class Commits:
         self.bench.eventually(is_committed, f"a commit of {group}")
         return GroupCommit(group, offset, epoch)
 
-    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
-        """Return the offset from the current coordinator once it has loaded, even if not yet replicated
+    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:
+        """Return the answer of the current coordinator once it has loaded, even if not yet replicated
         (RequireStable); optionally that of `topic`, in this version.
 
         Without RequireStable a new coordinator returns only what is below the high watermark, which lags on a new
@@ -88,7 +88,7 @@ class Commits:
         """
         asked, stable = topic or self.partition.topic, version < 0 or version >= ASKS_FOR_STABLE_FROM
 
-        def offset_if_loaded() -> CommittedOffset | None:
+        def answer_if_loaded() -> OffsetFetchAnswer | None:
             try:
                 node = self.coordinator(commit.group)
                 if node is None:
@@ -97,28 +97,28 @@ class Commits:
                 answer = node.offset_fetch(commit.group, [(asked, 0)], require_stable=stable, version=number)
             except WireError:
                 return None
-            found = answer.partitions[0] if answer.partitions else None
-            return None if found is None or ask_again(answer, NOT_LOADED_YET) else found
+            return None if not answer.partitions or ask_again(answer, NOT_LOADED_YET) else answer
 
         return self.bench.eventually(
-            offset_if_loaded, f"the committed offset of {commit.group}", COORDINATOR_TIMEOUT, due="coordinator"
+            answer_if_loaded, f"the committed offset of {commit.group}", COORDINATOR_TIMEOUT, due="coordinator"
         )
 
     def all_stored(self) -> Claims:
         """Yield, for each commit, the premise that it is readable before the fault."""
         for commit in self.sent:
-            found = self.fetch(commit)
+            found = self.fetch(commit).only_partition
             yield premise(holds_commit(found, commit.offset, commit.epoch), f"{say(commit)} was stored: {found}")
 
     def all_returned(self, case: str) -> Claims:
         """Observe that each commit is returned as soon as the coordinator answers for the group, which must be in time
         (GEN-08)."""
         for commit in self.sent:
-            found = self.fetch(commit)
-            yield held_if(True, found, row="GEN-08", case="coordinator")
+            answer = self.fetch(commit)
+            found = answer.only_partition
+            yield held_if(True, answer, row="GEN-08", case="coordinator")
             yield held_if(
                 holds_commit(found, commit.offset, commit.epoch),
-                found,
+                answer,
                 case=case,
                 detail=f"sent {say(commit)}, came back {found}",
             )
@@ -130,7 +130,7 @@ class Commits:
             found: list[CommittedOffset] = []
 
             def is_gone(commit: GroupCommit = commit, found: list[CommittedOffset] = found) -> bool:
-                found.append(self.fetch(commit, topic, version))
+                found.append(self.fetch(commit, topic, version).only_partition)
                 return found[-1].error is Error.NONE and found[-1].offset == NO_OFFSET
 
             gone = self.bench.wait.becomes_true(is_gone, f"no offset of {commit.group}", WITHIN)
