@@ -22,7 +22,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import INPUT_SHRINKING
 from conformance.running.probe.smaller_inputs import AttemptResult, BrokenInputs, Inputs, shrink_inputs
-from conformance.running.standing import with_reason
+from conformance.running.standing import HURRIED_HEAL_TIMEOUT, with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each_breach
 from history.events import End, History
 from history.observations import Observation
@@ -63,6 +63,8 @@ class ProbeRun(CheckRun):
                     if self.gave_up or self._time_is_up():
                         return
                     self.example(case, drawn)
+                    if self._is_decided(case):
+                        break
                 if self._at_floor(case):
                     break
 
@@ -94,13 +96,31 @@ class ProbeRun(CheckRun):
         number = zlib.crc32(f"{self.id} {case} {round} {self.lab.settings.seed}".encode())
         return iter(draw_inputs(self.check.strategies, number, self.check.examples))
 
+    def _is_decided(self, case: str) -> bool:
+        """True if a breach is all that further examples could show: the check observes one case, or all in each example, and each
+        of them is broken or at its floor."""
+        shows_all = bool(self.check.schedule) or (bool(case) and len(self.check.own_rows) == 1)
+        return shows_all and any(self._is_broken(*key) for key in self._own_cases(case)) and self._at_floor(case)
+
+    def _is_broken(self, row: str, case: str) -> bool:
+        """True if a case is broken and further examples are not worth their time. In nightly they are: they may break the row in
+        another way."""
+        is_nightly = self.lab.settings.profile == "nightly"
+        return not is_nightly and any((found.requirement, found.case) == (row, case) for found in self._broken)
+
     def _at_floor(self, case: str) -> bool:
-        """True if each case seen so far (or each of this round) has as many observations as a probe's cell needs."""
+        """True if each case seen so far (or each of this round) is broken or has as many observations as a cell needs."""
+        seen = self._own_cases(case)
+        return bool(seen) and all(
+            self._is_broken(*key) or _has_enough(key[0], case, found) for key, found in seen.items()
+        )
+
+    def _own_cases(self, case: str) -> dict[tuple[str, str], list[Observation]]:
+        """Return the observations of the check's own rows, by row and case; with a `case` those of this case only."""
         # Observations of a scenario's judges, or of other rows, are welcome, but not worth another run.
         scenarios = [id for id in self.check.own_rows if self.check.schedule and shipped_rows()[id].kind == "scenario"]
-        own = {key: found for key, found in self._seen.items() if key[0] in (scenarios or self.check.own_rows)}
-        seen = {key: found for key, found in own.items() if not case or key[1] == case}
-        return bool(seen) and all(_has_enough(row, case, found) for (row, case), found in seen.items())
+        rows = scenarios or self.check.own_rows
+        return {key: found for key, found in self._seen.items() if key[0] in rows and case in ("", key[1])}
 
     def example(self, case: str, drawn: dict[str, Any], shows: Breach | None = None) -> dict[Breach, str]:
         """Run and record one example, with evidence of each breach that is new or equals `shows`. Returns the evidence folders by
@@ -115,11 +135,14 @@ class ProbeRun(CheckRun):
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate_check(self.check, bench, drawn, context)
-            replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=self.heals_within)
+            # What broke its own row may stay broken: the cluster is not waited for as long, and its state is no error of the kit.
+            broke = any(o.requirement in self.check.own_rows and breaks_its_row(o) for o in outcome.observations)
+            within = HURRIED_HEAL_TIMEOUT if broke else self.heals_within
+            replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=within)
         finally:
             bench.close()
         detail = with_reason(outcome.detail, replaced)
-        end = example_end(outcome.end, replaced, tape.history)
+        end = example_end(outcome.end, "" if broke else replaced, tape.history)
         history = tape.end(End(example=tape.example.example, outcome=end, detail=detail))
         if rig.shared:
             standing.earlier[rig.name] = standing.earlier[rig.name].after(history)
