@@ -4,13 +4,13 @@ import msgspec
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claims, Rig, held_if
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
-from fixtures.faults.base.injector import Unhealthy
+from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
 from protocol.words import say
 
@@ -33,6 +33,11 @@ class LoneReplicas:
         states = [one.newest() for one in self.partitions]
         return all(state is not None and state.leader >= 0 for state in states)
 
+    def host_is_back(self) -> bool:
+        """True if another broker lists the one with the replicas, the last one."""
+        other, *_, host = self.bench.brokers
+        return self.bench.id_of(host) in {broker.node_id for broker in self.bench.node(other).metadata([]).brokers}
+
 
 def _prepare(bench: Bench) -> LoneReplicasData:
     host = bench.id_of(bench.brokers[-1])
@@ -54,12 +59,14 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     faults.inject(replaced)
     try:
         faults.heal(replaced)
-    except Unhealthy:
-        """The broker runs. Whether its partitions have a leader is what the check observes."""
+    except Unhealed:
+        """Whether its partitions have a leader is what the check observes, once the broker is back."""
+    yield premise(lone.host_is_back(), "the broker with the empty disk is unfenced")
     led = lone.bench.wait.becomes_true(lone.are_led, "a leader of each partition", WITHIN)
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0
         detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
         yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
-    at_rest(*lone.partitions)
+    if led.outcome:
+        at_rest(*lone.partitions)
