@@ -55,8 +55,8 @@ class FakeTranscript:
     def __init__(self, *entries: TranscriptEntry) -> None:
         self._entries = entries
 
-    def entries(self) -> list[TranscriptEntry]:
-        return list(self._entries)
+    def entries(self, since_ns: int = 0) -> list[TranscriptEntry]:
+        return [entry for entry in self._entries if entry.time_ns >= since_ns]
 
 
 class FakeCluster:

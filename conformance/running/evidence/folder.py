@@ -172,7 +172,7 @@ class _Collected:
 
     def _transcript(self) -> None:
         transcript, begins = self._cluster.transcript, int(self._since * 1e9)
-        lines = [msgspec.json.encode(one) + b"\n" for one in transcript.entries() if one.time_ns >= begins]
+        lines = [msgspec.json.encode(one) + b"\n" for one in transcript.entries(begins)]
         (self._folder / "transcript.jsonl").write_bytes(b"".join(lines))
         if transcript.forgotten_ns > begins:
             gone = transcript.forgotten_ns / 1e9 - self._since - SECONDS_BEFORE
