@@ -45,7 +45,7 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
     for one in settings.partitions[kind]:
         seen = {*settings.leaders[one.name]}
         shown, detail = (
-            settings.shown(one),
+            settings.note_leader(one),
             f"{second} is alive and may lead {one.name}, whose leaders were {say(seen)}",
         )
         yield held_if(second in seen or met.require_also(False), shown, row="GEN-08", case=case, detail=detail)
@@ -55,6 +55,6 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
 def check_leaderless(settings: ElectionSettings, kind: str, case: str) -> Claims:
     """Check GEN-09: no replica has led since the lagging one came back."""
     for one in settings.partitions[kind]:
-        shown, seen = settings.shown(one), settings.leaders[one.name]
+        shown, seen = settings.note_leader(one), settings.leaders[one.name]
         detail = f"without permission, and with {settings.second} alive: {one.name} had the leaders {say(seen)}"
         yield held_if(seen == {-1}, shown, row="GEN-09", case=case, detail=detail)

@@ -67,8 +67,8 @@ class ElectionSettings:
         wanted = [one for kind in kinds for one in self.partitions[kind]]
         return all(answer.topic(one.name).partition(0).leader == self.bench.id_of(broker) for one in wanted)
 
-    def shown(self, partition: Partition) -> MetadataAnswer:
-        """Return the bystander's Metadata of one partition, whose leader then counts as well."""
+    def note_leader(self, partition: Partition) -> MetadataAnswer:
+        """Note the leader of one partition, and return the Metadata of the bystander that shows it."""
         answer = self.bench.node(self.bystander).metadata([partition.name])
         self.leaders[partition.name].add(answer.topic(partition.name).partition(0).leader)
         return answer

@@ -135,7 +135,7 @@ class ProbeRun(CheckRun):
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate_check(self.check, bench, drawn, context)
-            # What broke its own row may stay broken: the cluster is not waited for as long, and its state is no error of the kit.
+            # An example that broke its own row may leave the cluster broken, which then is no error of the kit.
             broke = any(o.requirement in self.check.own_rows and breaks_its_row(o) for o in outcome.observations)
             within = HURRIED_HEAL_TIMEOUT if broke else self.heals_within
             replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=within)
