@@ -71,7 +71,7 @@ def merge(
     with two images.
     """
     lines = validate.classify(read.parse(read.read_text(spark, folder)))
-    with distinct_lines(lines) as distinct:
+    with distinct_lines(lines if archive else validate.without_texts(lines)) as distinct:
         empty = read.empty_files(spark, folder)
         intake = sort_shards(distinct.summaries, catalogue, empty)
         spark_tables = _Tables(spark, distinct, intake, catalogue, deviations)

@@ -44,6 +44,8 @@ _SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # By files, one core would wait for the other.
+    "spark.sql.files.maxPartitionBytes": "8m",
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
 # Most of what is read stays until the end: with the default initial heap size there were a hundred collections.

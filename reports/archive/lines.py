@@ -72,8 +72,7 @@ def table_schema(name: str) -> StructType:
 
 def offered_lines(lines: DataFrame, shards: DataFrame) -> DataFrame:
     """Return whole lines of shards that count, with their origin (`shards`: shard, run, run_date, kafka_version)."""
-    known = lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
-    return known.withColumn("digest", F.xxhash64("text"))
+    return lines.where("whole").drop("run").join(F.broadcast(shards), "shard")
 
 
 def table(lines: DataFrame, name: str) -> DataFrame:
@@ -91,7 +90,7 @@ def quarantined_lines(lines: DataFrame, refused: DataFrame) -> DataFrame:
         F.coalesce("reason", F.lit(TORN)).alias("reason"),
         F.make_valid_utf8(F.substring("text", 1, TEXT_KEPT)).alias("text"),
         F.length("text").cast("long").alias("length"),
-        F.xxhash64("text").alias("digest"),
+        "digest",
         "run_date",
         F.coalesce(F.nullif("kafka_version", F.lit("")), F.lit(UNNAMED)).alias("kafka_version"),
     )

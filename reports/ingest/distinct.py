@@ -43,7 +43,7 @@ def distinct_lines(lines: DataFrame) -> Iterator[DistinctLines]:
         counts, numbers, doubtful = found["counts"], list[Row](), _doubtful_shards(found["counts"])
         if doubtful:
             is_doubtful = F.col("shard").isin(doubtful)
-            kept.append(compared := keep(lines.where(is_doubtful).dropDuplicates(["text"])))
+            kept.append(compared := keep(lines.where(is_doubtful).dropDuplicates(["shard", "n", "digest"])))
             again = collect_rows({"counts": count(compared), "numbers": distinct_numbers(compared)})
             counts = [row for row in counts if row["shard"] not in doubtful] + again["counts"]
             numbers = again["numbers"]

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from history.shards import AnyShardLine
+from history.shards import AnyShardLine, Header
 from reports.sql import string_literal
 
 UNREADABLE = "unreadable"
@@ -28,6 +28,13 @@ LINES: tuple[type[msgspec.Struct], ...] = get_args(AnyShardLine)
 
 KINDS: tuple[str, ...] = tuple(str(line.__struct_config__.tag) for line in LINES)
 """The tags of the kinds of lines."""
+
+HEADER_FIELDS: tuple[str, ...] = tuple(
+    name
+    for name in Header.__struct_fields__
+    if not any(name in line.__struct_fields__ for line in LINES if line is not Header)
+)
+"""The fields of headers that no other kind of line has."""
 
 _SCALARS: dict[type[inspect.Type], DataType] = {
     inspect.IntType: LongType(),

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from conformance.judging.intake import ShardSummary
 from history.schema import SCHEMA
 from history.shards import HEADER, Header
-from reports.ingest.schema import KINDS, is_whole
+from reports.ingest.schema import HEADER_FIELDS, KINDS, UNREADABLE, is_whole
 from reports.matrix import Row
 
 # The beginning of a torn line from which its shard can still be read (`history.shards` writes type, shard and number first).
@@ -21,7 +21,8 @@ _GLUED = '}{"type":"'
 
 
 def classify(lines: DataFrame) -> DataFrame:
-    """Add `whole` and `foreign` (a header's schema if not ours, else null); read the shard and label of torn lines."""
+    """Add `whole`, `foreign` (a header's schema if not ours, else null) and `digest`, the text's xxhash64; read the shard and
+    label of torn lines."""
     foreign = F.when((F.col("type") == "header") & (F.col("schema") != SCHEMA), F.col("schema"))
     named = (F.length("shard") > 0) & (F.col("n") >= 0)
     return lines.withColumns(
@@ -30,8 +31,15 @@ def classify(lines: DataFrame) -> DataFrame:
             "whole": is_whole() & foreign.isNull() & named & _is_one_line(),
             "column_label": F.coalesce("column.label", _label_of_torn()),
             "shard": F.coalesce("shard", F.regexp_extract("text", _SHARD, 1)),
+            "digest": F.xxhash64("text"),
         }
     )
+
+
+def without_texts(lines: DataFrame) -> DataFrame:
+    """Drop the texts of classified lines except those of headers, and the fields that only headers have. A merge without an
+    archive needs none of them, and would keep them all."""
+    return lines.drop(*HEADER_FIELDS, UNREADABLE).withColumn("text", F.when(F.col("type") == "header", F.col("text")))
 
 
 def _label_of_torn() -> Column:

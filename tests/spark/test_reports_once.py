@@ -11,7 +11,7 @@ from conformance.catalogue import shipped_rows
 from conformance.judging.intake import ShardSummary
 from reports.ingest.distinct import distinct_lines
 from reports.ingest.read import parse
-from reports.ingest.validate import classify, count, distinct_numbers, summarise
+from reports.ingest.validate import classify, count, distinct_numbers, summarise, without_texts
 from reports.ingest.validate import texts as texts_of
 from reports.rows import collect_rows
 from reports.spark import spark_session
@@ -48,10 +48,13 @@ LATE = _shard("late")[1:]
 def test_only_lines_of_doubtful_shards_are_compared(spark: SparkSession) -> None:
     texts = [*WHOLE, *CUT, *TORN, *TWICE, *SWAPPED, *FALSE, *LATE]
     lines = _lines(spark, texts)
+    with distinct_lines(without_texts(lines)) as short:
+        shortened = short.summaries, short.doubtful, short.lines.count()
     with distinct_lines(lines) as found:
         assert found.doubtful == ["", "false", "late", "swapped", "torn", "twice"]
         assert sorted(row.text for row in found.lines.collect()) == sorted(set(texts))
         summed = found.summaries
+    assert (_in_order(shortened[0]), *shortened[1:]) == (_in_order(summed), found.doubtful, len(set(texts)))
     every = _lines(spark, sorted(set(texts)))
     tables = collect_rows({"counts": count(every), "texts": texts_of(every), "numbers": distinct_numbers(every)})
     assert _in_order(summed) == _in_order(summarise(*tables.values()))
