@@ -50,6 +50,7 @@ def damages(partition: Crashing) -> Claims:
     yield held_if(removed.before and not removed.after, removed, case=case)
     word = partition.bench.registration_on_disk(partition.bench.controllers[0], partition.topic, 0)
     yield held_if(word.leader == leader and leader in word.isr, word, case=case)
+    partition.wait_until(lambda: partition.state_with_isr(leader, leader), f"an ISR without {follower}")
     partition.start(follower)
     partition.wait_until(lambda: partition.state_with_isr(leader, follower, leader), "both in sync")
     read = partition.read(follower)
