@@ -68,5 +68,4 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         held = state is not None and state.leader >= 0
         detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
         yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
-    if led.outcome:
-        at_rest(*lone.partitions)
+    at_rest(*lone.partitions)

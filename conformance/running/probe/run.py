@@ -160,7 +160,7 @@ class ProbeRun(CheckRun):
         self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for breach, folder in ((breach, folder) for breach, folder in broken.items() if folder):
-            self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder))
+            self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder, seconds=seconds))
         if replaced:
             self.replace_cluster(replaced)
         if not self._investigating:
@@ -172,11 +172,12 @@ class ProbeRun(CheckRun):
         return broken
 
     def _investigate(self) -> None:
-        """Shrink the inputs of each breach once the floors are met. A failed attempt neither counts nor ends the probe."""
+        """Shrink the inputs of each breach whose example fits into the time for that, once the floors are met. A failed attempt
+        neither counts nor ends the probe."""
         self._investigating = True
         for breach, broken in list(self._broken.items()):
             ends = min(self.ends, time.monotonic() + INPUT_SHRINKING[self.lab.settings.profile])
-            if time.monotonic() < ends:
+            if time.monotonic() + broken.seconds < ends:
                 self._reproduce(breach, broken, ends)
         self._investigating = False
 

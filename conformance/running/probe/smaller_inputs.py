@@ -17,11 +17,12 @@ REPLAYS = 5
 
 
 class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The first example that showed a breach: its case, inputs and evidence."""
+    """The first example that showed a breach: its case, inputs, evidence, and how many seconds it took."""
 
     case: str
     inputs: Inputs
     evidence: str
+    seconds: float = 0.0
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):

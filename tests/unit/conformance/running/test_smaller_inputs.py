@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,20 @@ def test_without_time_the_first_evidence_stays(play: Play, monkeypatch: pytest.M
     lab, shard, _ = play(probe(), [[]])
     assert of(shard, ReplayLine) == []
     assert any(o.evidence and (lab.settings.out_dir / o.evidence).is_dir() for o in of(shard, ObservationLine))
+
+
+@pytest.mark.parametrize(("seconds", "replays"), [(0.1, 0), (60.0, 1)])
+def test_an_example_that_takes_longer_than_the_time_is_not_run_again(
+    play: Play, monkeypatch: pytest.MonkeyPatch, seconds: float, replays: int
+) -> None:
+    def breaks_slowly(bench: Bench, offset: int, role: str) -> Claims:
+        began = time.monotonic()
+        bench.eventually(lambda: time.monotonic() > began + 0.2, "a while")
+        yield held_if(False, bench.node("broker-1").list_offsets("topic", 0))
+
+    monkeypatch.setitem(INPUT_SHRINKING, "smoke", seconds)
+    _, shard, _ = play(msgspec.structs.replace(probe(), body=breaks_slowly), [[]])
+    assert len(of(shard, ReplayLine)) == replays
 
 
 def test_a_violation_is_filed_though_its_evidence_cannot_be_written(
