@@ -28,10 +28,11 @@ COMBINED = Topology(
         **PROMPT_GROUPS,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
         "log.flush.offset.checkpoint.interval.ms": "500",
+        "log.initial.task.delay.ms": "500",
     },
 )
 """One combined node, for nearly all of KIP-360. It looks for timed-out transactions ten times a second, and writes recovery
-points often, so that after a crash only the last segment of a log is recovered."""
+points often and soon after a start, so that after a crash only the last segment of a log is recovered."""
 
 MEASURED = msgspec.structs.replace(COMBINED, name="measured", metrics=True)
 """The combined node with metrics that the kit can read."""
