@@ -14,6 +14,8 @@ from history.shards import Column
 HEAL_TIMEOUT, HURRIED_HEAL_TIMEOUT = 150.0, 30.0
 """Seconds for healing a cluster after an example, normally and once the check's time is up. After that the cluster is
 replaced."""
+BROKEN_HEAL_TIMEOUT = 15.0
+"""The same after an example that broke its own row, and may have left the cluster broken: another boots in that time."""
 
 REPLACED_NOTE = "the cluster was replaced"
 """The note in the history of the example after which a cluster was given up. The note's data has the reason."""

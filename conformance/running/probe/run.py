@@ -22,7 +22,7 @@ from conformance.running.check_run import CheckRun
 from conformance.running.lab import Lab
 from conformance.running.planning.budget import INPUT_SHRINKING
 from conformance.running.probe.smaller_inputs import AttemptResult, BrokenInputs, Inputs, shrink_inputs
-from conformance.running.standing import HURRIED_HEAL_TIMEOUT, with_reason
+from conformance.running.standing import BROKEN_HEAL_TIMEOUT, with_reason
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each_breach
 from history.events import End, History
 from history.observations import Observation
@@ -137,7 +137,7 @@ class ProbeRun(CheckRun):
             outcome = evaluate_check(self.check, bench, drawn, context)
             # An example that broke its own row may leave the cluster broken, which then is no error of the kit.
             broke = any(o.requirement in self.check.own_rows and breaks_its_row(o) for o in outcome.observations)
-            within = HURRIED_HEAL_TIMEOUT if broke else self.heals_within
+            within = BROKEN_HEAL_TIMEOUT if broke else self.heals_within
             replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=within)
         finally:
             bench.close()
