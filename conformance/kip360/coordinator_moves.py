@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import count, islice
 
 import msgspec
 from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
@@ -123,6 +124,44 @@ def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry
 KINDS = sampled_from(["bump", "instance", "retry"])
 BETWEEN = 4
 """The number of requests between two changes of coordinator."""
+IDS = 3
+"""The number of transactional ids in an example, all with one coordinator."""
+
+
+class Epochs:
+    """The epochs of a transactional id: its last answer, the producer id and epoch that were sent for it, and the last answer of
+    the previous coordinator."""
+
+    def __init__(self, producer: CheckProducer) -> None:
+        self._producer = producer
+        self._last = self._former = producer.require(producer.init(), "producer")
+        self._sent = NO_EPOCH
+
+    def ask(self, kind: str) -> tuple[tuple[int, int], InitProducerIdAnswer]:
+        """Return what was sent, and the answer."""
+        current = (self._last.producer_id, self._last.producer_epoch)
+        retried = self._sent if self._sent != NO_EPOCH else current
+        pair = {"instance": NO_EPOCH, "bump": current, "retry": retried}[kind]
+        return pair, self._producer.init(*pair)
+
+    def check(self, pair: tuple[int, int], answer: InitProducerIdAnswer, case: str, *, is_first: bool) -> Claims:
+        """Check INIT-20 for an answer, which may be the first one of its coordinator."""
+        retry, self._former = pair == self._sent != NO_EPOCH, self._last if is_first else self._former
+        if retry and answer.error is not Error.NONE:
+            return  # KIP360-INIT-09: a retry at another coordinator is fenced
+        promised = ("KIP360-INIT-03", "untouched") if pair != NO_EPOCH else ("KIP360-INIT-02", "untouched")
+        yield premise(answer.error is Error.NONE, f"granted: {answer}", promised=promised)
+        ordered = in_order(self._last, answer, retry=retry) and in_order(self._former, answer, retry=retry)
+        yield held_if(ordered, self._former, self._last, answer, case=case)
+        self._last, self._sent = answer, pair
+
+
+def coordinated_together(brokers: ThreeBrokers, number: int) -> list[CheckProducer]:
+    """Return producers whose transactional ids are in one partition of __transaction_state."""
+    first = brokers.transactional("legacy")
+    others = (brokers.transactional("legacy") for _ in count())
+    index = brokers.state_partition(first).index
+    return [first, *islice((one for one in others if brokers.state_partition(one).index == index), number - 1)]
 
 
 @probe(
@@ -135,25 +174,14 @@ BETWEEN = 4
 )
 def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Claims:
     """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
-    producer = brokers.transactional("legacy")
-    last, sent = producer.require(producer.init(), "producer"), NO_EPOCH
-    former = last
-    """The last answer of the previous coordinator."""
+    producers = coordinated_together(brokers, IDS)
+    asked = [Epochs(producer) for producer in producers]
     for turn, kind in enumerate(kinds):
-        current = (last.producer_id, last.producer_epoch)
-        pair = {"instance": NO_EPOCH, "bump": current, "retry": sent if sent != NO_EPOCH else current}[kind]
         moves = case == "fail-over" and turn % BETWEEN == 0
-        former = last if moves or case == "one-coordinator" else former
-        with brokers.replace_leader(brokers.state_partition(producer), how) if moves else nullcontext():
-            answer = producer.init(*pair)
-        retry = pair == sent != NO_EPOCH
-        if retry and answer.error is not Error.NONE:
-            continue  # KIP360-INIT-09: a retry at another coordinator is fenced
-        promised = ("KIP360-INIT-03", "untouched") if pair != NO_EPOCH else ("KIP360-INIT-02", "untouched")
-        yield premise(answer.error is Error.NONE, f"granted: {answer}", promised=promised)
-        ordered = in_order(last, answer, retry=retry) and in_order(former, answer, retry=retry)
-        yield held_if(ordered, former, last, answer, case=case)
-        last, sent = answer, pair
+        with brokers.replace_leader(brokers.state_partition(producers[0]), how) if moves else nullcontext():
+            answers = [one.ask(kind) for one in asked]
+        for one, (pair, answer) in zip(asked, answers, strict=True):
+            yield from one.check(pair, answer, case, is_first=moves or case == "one-coordinator")
 
 
 IN_A_BLOCK = 1_000
