@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from conformance.catalogue.deviations import Deviation
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd
 from conformance.core.registry import AnyCheck
@@ -46,6 +47,7 @@ class CheckRun:
         self.lab = lab
         self.label = label
         self._further = further
+        self._deviations = [] if lab.settings.requirements else lab.known_deviations
         self.violations: list[Observation] = []
         self.trouble: list[str] = []
         self._column: Column | None = None
@@ -206,6 +208,17 @@ class CheckRun:
         """True once too many examples failed for another one to be worth its time."""
         ended = max(len(self._errors), len(self._hindered))
         return ended >= MAX_ERRORS or self._seconds_in_trouble > MAX_FAILED_SECONDS
+
+    def is_deviation(self, seen: Observation, history: History) -> bool:
+        """True if a known deviation covers the violation on this version, and this history's schedule matches it. Where rows were
+        selected, none is known."""
+        deeds = deeds_behind(history, seen)
+        return any(one.explains(seen.case, seen.detail, deeds) for one in self.deviations_of(seen))
+
+    def deviations_of(self, seen: Observation) -> list[Deviation]:
+        """Return the known deviations of this version from the observed row."""
+        version = self.lab.images[self.label].version
+        return [one for one in self._deviations if one.covers(seen.requirement, version)]
 
     def write_evidence(self, standing: Standing, history: History, observation: Observation, seconds: float) -> str:
         """Write the evidence of a violation and return its folder; empty if that fails, which is an error of the kit.

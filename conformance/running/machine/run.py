@@ -21,8 +21,6 @@ from conformance.running.machine.investigator import Investigator
 from conformance.running.machine.reach import FOLDER, Reach
 from conformance.running.planning.budget import EXPLORING, PARTS, SHRINKING
 from conformance.running.violations import Breach, breach_of, breaks_its_row, first_of_each_breach
-from history.deeds import deeds_behind
-from history.events import History
 from history.observations import Observation
 from protocol.errors import KitError
 
@@ -62,7 +60,6 @@ class MachineRun(CheckRun):
         self.found: dict[Breach, str] = {**dict.fromkeys(self._beginning.known, ""), **(known or {})}
         self._profile = lab.settings.profile
         self._asked = {row.id for row in shipped_rows().matching(lab.settings.requirements)}
-        self._deviations = [] if lab.settings.requirements else lab.known_deviations
         self._later: list[tuple[Discovery, list[Observation]]] = []
         self._explores_until = math.inf
         self._investigating = False
@@ -157,17 +154,9 @@ class MachineRun(CheckRun):
         is_new = breaks_its_row(observation) and breach_of(observation) not in self.found
         return is_new and observation.requirement in self._asked and not self._may_be_deviation(observation)
 
-    def _is_deviation(self, seen: Observation, history: History) -> bool:
-        """True if a known deviation covers the violation on this version, and this history's schedule matches it."""
-        version, deeds = self.lab.images[self.label].version, deeds_behind(history, seen)
-        about = [one for one in self._deviations if one.covers(seen.requirement, version)]
-        return any(one.explains(seen.case, seen.detail, deeds) for one in about)
-
     def _may_be_deviation(self, seen: Observation) -> bool:
         """True if a known deviation covers violations of this case with this wording on this version."""
-        version = self.lab.images[self.label].version
-        about = [one for one in self._deviations if one.covers(seen.requirement, version)]
-        return any(one.is_about(seen.case, seen.detail) for one in about)
+        return any(one.is_about(seen.case, seen.detail) for one in self.deviations_of(seen))
 
     @property
     def _ending(self) -> Ending:
@@ -202,7 +191,7 @@ class MachineRun(CheckRun):
         """Record an example, with evidence of each breach that is new or that `shows` accepts."""
         first = first_of_each_breach(played.violations)
         unseen = [o for o in first if breach_of(o) not in self.found]
-        known = [o for o in unseen if self._is_deviation(o, played.history)]
+        known = [o for o in unseen if self.is_deviation(o, played.history)]
         wanted = [o for o in first if shows is not None and shows(o)]
         shown = [o for o in first if o in unseen or o in wanted]
         written = {breach_of(o): self.write_evidence(played.standing, played.history, o, played.seconds) for o in shown}

@@ -105,8 +105,11 @@ class ProbeRun(CheckRun):
     def _is_broken(self, row: str, case: str) -> bool:
         """True if a case is broken and further examples are not worth their time. In nightly they are: they may break the row in
         another way."""
-        is_nightly = self.lab.settings.profile == "nightly"
-        return not is_nightly and any((found.requirement, found.case) == (row, case) for found in self._broken)
+        return not self._is_nightly and any((found.requirement, found.case) == (row, case) for found in self._broken)
+
+    @property
+    def _is_nightly(self) -> bool:
+        return self.lab.settings.profile == "nightly"
 
     def _at_floor(self, case: str) -> bool:
         """True if each case seen so far (or each of this round) is broken or has as many observations as a cell needs."""
@@ -159,8 +162,8 @@ class ProbeRun(CheckRun):
         evidence = {id(o): self.write_evidence(standing, history, o, seconds) for o in shown}
         self.file(standing, history, found.observations, evidence, seconds, excuses=found.excuses, raised=found.raised)
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
-        for breach, folder in ((breach, folder) for breach, folder in broken.items() if folder):
-            self._broken.setdefault(breach, BrokenInputs(case=case, inputs=drawn, evidence=folder, seconds=seconds))
+        for one in (one for one in first if broken.get(breach_of(one))):
+            self._note_breach(one, history, case=case, inputs=drawn, evidence=broken[breach_of(one)], seconds=seconds)
         if replaced:
             self.replace_cluster(replaced)
         if not self._investigating:
@@ -171,11 +174,18 @@ class ProbeRun(CheckRun):
             self.note_hindrance(hindered, seconds)
         return broken
 
+    def _note_breach(self, shown: Observation, history: History, **found: Any) -> None:
+        """Keep the inputs of the first example that showed a breach."""
+        is_known = self.is_deviation(shown, history)
+        self._broken.setdefault(breach_of(shown), BrokenInputs(**found, is_known=is_known))
+
     def _investigate(self) -> None:
-        """Shrink the inputs of each breach whose example fits into the time for that, once the floors are met. A failed attempt
-        neither counts nor ends the probe."""
+        """Shrink the inputs of each breach whose example fits into the time for that, once the floors are met. Known deviations
+        are shrunk in nightly only. A failed attempt neither counts nor ends the probe."""
         self._investigating = True
-        for breach, broken in list(self._broken.items()):
+        for breach, broken in [
+            (breach, one) for breach, one in self._broken.items() if self._is_nightly or not one.is_known
+        ]:
             ends = min(self.ends, time.monotonic() + INPUT_SHRINKING[self.lab.settings.profile])
             if time.monotonic() + broken.seconds < ends:
                 self._reproduce(breach, broken, ends)

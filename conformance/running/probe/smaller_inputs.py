@@ -17,12 +17,14 @@ REPLAYS = 5
 
 
 class BrokenInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The first example that showed a breach: its case, inputs, evidence, and how many seconds it took."""
+    """The first example that showed a breach: its case, inputs, evidence, how many seconds it took, and whether the breach is a
+    known deviation."""
 
     case: str
     inputs: Inputs
     evidence: str
     seconds: float = 0.0
+    is_known: bool = False
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):

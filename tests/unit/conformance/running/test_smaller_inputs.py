@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.catalogue.deviations import Deviation
 from conformance.core.bench import Bench
 from conformance.core.checks import Check, Claims, Rig, held_if
+from conformance.core.profiles import Profile
 from conformance.running.evidence import folder
 from conformance.running.planning.budget import INPUT_SHRINKING
 from conformance.running.probe.smaller_inputs import find_smallest, simplest_inputs
+from conformance.running.settings import Settings
 from history.shards import CheckLine, ObservationLine, ReplayLine
 from tests.support.fake_cluster import TOPOLOGY
-from tests.support.fake_lab import Play, of
+from tests.support.fake_lab import FakeLab, Play, of
 
 ROW = "KIP320-FETCH-02"
 STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
@@ -106,6 +109,17 @@ def test_an_example_that_takes_longer_than_the_time_is_not_run_again(
 
     monkeypatch.setitem(INPUT_SHRINKING, "smoke", seconds)
     _, shard, _ = play(msgspec.structs.replace(probe(), body=breaks_slowly), [[]])
+    assert len(of(shard, ReplayLine)) == replays
+
+
+@pytest.mark.parametrize(("profile", "rows", "replays"), [("quick", [], 0), ("nightly", [], 1), ("quick", [ROW], 1)])
+def test_a_known_deviation_is_shrunk_in_nightly_and_where_its_row_was_selected(
+    play: Play, monkeypatch: pytest.MonkeyPatch, profile: Profile, rows: list[str], replays: int
+) -> None:
+    known = Deviation(requirement=ROW, versions=("4.3..",), reason="known", cases=("consumer",))
+    monkeypatch.setattr(FakeLab, "known_deviations", [known])
+    monkeypatch.setattr(Settings, "requirements", rows)
+    _, shard, _ = play(probe(), [[]], profile)
     assert len(of(shard, ReplayLine)) == replays
 
 
