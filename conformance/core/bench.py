@@ -137,8 +137,9 @@ class Bench:
         return held[key]
 
     def reachable(self, names: Iterable[str]) -> list[str]:
-        """Return these names unchanged. The check asks each node, so that its history records which of them answer."""
-        return list(names)
+        """Return all of these names, since the history records which nodes answer. Those that the check has frozen come last:
+        each would keep it waiting for as long as a request may take."""
+        return sorted(names, key=self.processes.is_frozen)
 
     def answers(self, names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
         """Return the result of `ask` for each name, in order, except for names for which it raises WireError."""

@@ -47,6 +47,10 @@ class Processes:
         """True if a node that the check ended or froze does not run again yet."""
         return bool(self._broken)
 
+    def is_frozen(self, name: str) -> bool:
+        """True if the check has frozen the node, and not resumed it."""
+        return isinstance(self._broken.get(name), Freeze)
+
     def kill(self, name: str, role: str = "") -> ActionResult:
         """Send SIGKILL. The fault is witnessed when the engine reports that the process has ended."""
         return self._break(Kill(role=role or name), "kill", name)

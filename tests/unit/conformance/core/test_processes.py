@@ -60,6 +60,14 @@ def test_a_node_is_down_for_as_long_as_the_block_lasts(bench: Bench, processes: 
     assert processes.stopped_or_frozen(bench.brokers) == []
 
 
+def test_a_frozen_node_is_asked_last_and_a_killed_one_in_its_turn(bench: Bench, processes: Processes) -> None:
+    processes.kill("broker-2")
+    processes.pause("broker-1")
+    assert bench.reachable(bench.brokers) == ["broker-2", "broker-3", "broker-1"]
+    processes.resume("broker-1")
+    assert bench.reachable(bench.brokers) == ["broker-1", "broker-2", "broker-3"]
+
+
 def test_frozen_nodes_are_resumed_and_dead_ones_started(bench: Bench, processes: Processes) -> None:
     processes.pause("broker-1")
     processes.kill("broker-2")
