@@ -13,7 +13,7 @@ from conformance.core.bench import Bench
 from conformance.judging.excuses import STARVED
 from conformance.kip320.coordinator_failover import Commits, GroupCommit
 from protocol.codes import Error
-from protocol.groups import CommittedOffset
+from protocol.groups import CommittedOffset, OffsetFetchAnswer
 from protocol.messages import Topic
 from tests.support.clocked_bench import ClockedBench, results
 
@@ -34,9 +34,9 @@ class Answered(Commits):
             commit.group: chain(given, repeat(given[-1])) for commit, given in zip(self.sent, answers, strict=True)
         }
 
-    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> CommittedOffset:
+    def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:
         assert (topic, version) == (NEW, 8)
-        return next(self._answers[commit.group])
+        return OffsetFetchAnswer(version=8, partitions=(next(self._answers[commit.group]),))
 
 
 @pytest.mark.parametrize("answers", [[NONE], [OLD, OLD, NONE], [REFUSED, NONE]])

@@ -18,7 +18,6 @@ from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.faulting import Faults
 from conformance.core.machines import KafkaMachine
 from conformance.core.model import FaultModel
-from conformance.core.profiles import Profile
 from conformance.core.waiting import HOST_NOTE
 from conformance.judging.judge import Finding, judge
 from conformance.judging.pooling import judge_shards
@@ -221,50 +220,6 @@ def test_a_cluster_that_is_not_whole_is_replaced_and_the_reason_reported(play: P
     assert (end.outcome, REASON in end.detail) == (outcome, True)
     notes = [event for event in histories[0].events if isinstance(event, Note) and event.text != HOST_NOTE]
     assert [(note.text, REASON in note.data["reason"]) for note in notes] == [(REPLACED_NOTE, True)]
-
-
-def breaks(bench: Bench) -> Claims:
-    """Breaks its row, while its fault is active."""
-    bench.faults(TOPIC).inject(Recorded())
-    yield held_if(False, bench.node("broker-1").list_offsets("topic", 0))
-
-
-def breaks_and_goes_on(bench: Bench) -> Claims:
-    """Breaks its row, then waits in vain."""
-    yield from breaks(bench)
-    raise KitError("no answer")
-
-
-@pytest.mark.parametrize(("body", "outcome"), [(breaks, "judged"), (breaks_and_goes_on, "error")])
-def test_a_cluster_that_the_broken_row_leaves_broken_is_no_error_of_the_kit(
-    play: Play, body: Any, outcome: str
-) -> None:
-    lab, shard, _ = play(check_of(body), [[REASON], []])
-    assert (of(shard, ExampleLine)[0].outcome, lab.booted[0].closed) == (outcome, True)
-    assert f"{REPLACED_NOTE}: Overdue" in of(shard, CheckLine)[0].detail
-    assert play.run.violations
-
-
-@pytest.mark.parametrize(("profile", "examples"), [("smoke", 1), ("quick", 1), ("nightly", 4)])
-@pytest.mark.parametrize("schedule", ["", "KIP101-SC-01"])
-def test_a_broken_case_is_not_broken_again_and_again(
-    play: Play, profile: Profile, examples: int, schedule: str
-) -> None:
-    check = msgspec.structs.replace(check_of(breaks, examples=4), schedule=schedule)
-    _, shard, _ = play(check, [[]], profile)
-    assert len(of(shard, ExampleLine)) >= examples
-    assert (len(of(shard, ExampleLine)) == 1) is (examples == 1)
-
-
-def test_a_broken_case_leaves_the_others_to_be_seen(play: Play) -> None:
-    """A probe that names its own cases may show another one in its next example."""
-
-    def names_its_case(bench: Bench) -> Claims:
-        yield held_if(False, bench.node("broker-1").list_offsets("topic", 0), case="consumer")
-
-    check = msgspec.structs.replace(check_of(names_its_case, examples=4), cases=("consumer", "follower"))
-    _, shard, _ = play(check, [[]])
-    assert len(of(shard, ExampleLine)) == 4
 
 
 @pytest.mark.parametrize(("due", "within", "boots"), [("quorum", 60.0, 2), ("quorum", 1.0, 1), ("step", 60.0, 1)])

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import msgspec
 import pytest
 
+from conformance.core.bench import Bench
+from conformance.core.checks import Claims, held_if
 from conformance.core.evaluate import ExampleEnd
+from conformance.core.profiles import Profile
+from conformance.running import lab as lab_module
 from conformance.running.probe.run import _has_enough, example_end
+from conformance.running.standing import REPLACED_NOTE
 from history.events import AnyEvent, Ended, Example, History, Overdue
 from history.observations import Observation
+from history.shards import CheckLine, ExampleLine
+from protocol.errors import KitError
+from tests.support.fake_checks import TOPIC, check_of
+from tests.support.fake_faults import Recorded
+from tests.support.fake_lab import Play, of
 
 LOST = "broker-1 ended"
 STARTS = Ended(n=0, t=0.0, node="broker-1", exit_code=1)
@@ -51,3 +65,56 @@ def test_a_probe_of_a_property_goes_on_for_situations_but_not_where_it_disturbs_
     assert _has_enough("KIP101-INV-05", "kept", many)
     assert _has_enough("KIP101-INV-05", "kept", observed(30, True, ""))
     assert not _has_enough("KIP101-INV-05", "kept", observed(29, True, ""))
+
+
+# --- broken rows
+
+
+@pytest.fixture
+def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    monkeypatch.setattr(lab_module, "HEALTHY_AGAIN_TIMEOUT", 0.05)
+    return Play(tmp_path)
+
+
+def breaks(bench: Bench) -> Claims:
+    """Breaks its row, while its fault is active."""
+    bench.faults(TOPIC).inject(Recorded())
+    yield held_if(False, bench.node("broker-1").list_offsets("topic", 0))
+
+
+def breaks_and_goes_on(bench: Bench) -> Claims:
+    """Breaks its row, then waits in vain."""
+    yield from breaks(bench)
+    raise KitError("no answer")
+
+
+@pytest.mark.parametrize(("body", "outcome"), [(breaks, "judged"), (breaks_and_goes_on, "error")])
+def test_a_cluster_that_the_broken_row_leaves_broken_is_no_error_of_the_kit(
+    play: Play, body: Any, outcome: str
+) -> None:
+    lab, shard, _ = play(check_of(body), [["broker-3 is exited"], []])
+    assert (of(shard, ExampleLine)[0].outcome, lab.booted[0].closed) == (outcome, True)
+    assert f"{REPLACED_NOTE}: Overdue" in of(shard, CheckLine)[0].detail
+    assert play.run.violations
+
+
+@pytest.mark.parametrize(("profile", "examples"), [("smoke", 1), ("quick", 1), ("nightly", 4)])
+@pytest.mark.parametrize("schedule", ["", "KIP101-SC-01"])
+def test_a_broken_case_is_not_broken_again_and_again(
+    play: Play, profile: Profile, examples: int, schedule: str
+) -> None:
+    check = msgspec.structs.replace(check_of(breaks, examples=4), schedule=schedule)
+    _, shard, _ = play(check, [[]], profile)
+    assert len(of(shard, ExampleLine)) >= examples
+    assert (len(of(shard, ExampleLine)) == 1) is (examples == 1)
+
+
+def test_a_broken_case_leaves_the_others_to_be_seen(play: Play) -> None:
+    """A probe that names its own cases may show another one in its next example."""
+
+    def names_its_case(bench: Bench) -> Claims:
+        yield held_if(False, bench.node("broker-1").list_offsets("topic", 0), case="consumer")
+
+    check = msgspec.structs.replace(check_of(names_its_case, examples=4), cases=("consumer", "follower"))
+    _, shard, _ = play(check, [[]])
+    assert len(of(shard, ExampleLine)) == 4
