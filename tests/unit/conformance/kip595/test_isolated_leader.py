@@ -53,7 +53,7 @@ class IsolatedUntil:
         self,
         gone: float,
         first: float = 3.0,
-        every: float | None = 0.25,
+        every: float = 0.25,
         late: float = 0.0,
         then: QuorumAnswer = GONE,
         writes: bool = False,

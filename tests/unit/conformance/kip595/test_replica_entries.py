@@ -43,7 +43,7 @@ class Leader:
     def now(self) -> Moment:
         return Moment(self.seconds, 0)
 
-    def eventually(self, probe: Callable[[], bool], what: str, within: float, every: float | None, due: Any) -> None:
+    def eventually(self, probe: Callable[[], bool], what: str, within: float, every: float, due: Any) -> None:
         while not probe():
             self.seconds += every
 
