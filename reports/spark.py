@@ -46,6 +46,7 @@ _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     # By files, one core would wait for the other.
     "spark.sql.files.maxPartitionBytes": "8m",
+    "spark.sql.files.openCostInBytes": "64k",
 }
 _ALWAYS_PRINTED = "WARNING: Using incubator modules"
 # Most of what is read stays until the end: with the default initial heap size there were a hundred collections.
