@@ -44,10 +44,8 @@ def leads_in_time(settings: ElectionSettings, kind: str, case: str) -> Generator
     second = settings.bench.id_of(settings.second)
     for one in settings.partitions[kind]:
         seen = {*settings.leaders[one.name]}
-        shown, detail = (
-            settings.note_leader(one),
-            f"{second} is alive and may lead {one.name}, whose leaders were {say(seen)}",
-        )
+        shown = settings.note_leader(one)
+        detail = f"{second} is alive and may lead {one.name}, whose leaders were {say(seen)}"
         yield held_if(second in seen or met.require_also(False), shown, row="GEN-08", case=case, detail=detail)
     return met.outcome is True
 

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claims, Rig, held_if, premise
+from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
@@ -12,6 +12,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
+from history.due import START_TIMEOUT
 from protocol.words import say
 
 PARTITIONS = 6
@@ -61,7 +62,7 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         faults.heal(replaced)
     except Unhealed:
         """Whether its partitions have a leader is what the check observes, once the broker is back."""
-    yield premise(lone.host_is_back(), "the broker with the empty disk is unfenced")
+    lone.bench.eventually(lone.host_is_back, "the broker with the empty disk unfenced", START_TIMEOUT, due="node")
     led = lone.bench.wait.becomes_true(lone.are_led, "a leader of each partition", WITHIN)
     for one in lone.partitions:
         state = one.newest()

@@ -3,7 +3,7 @@
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -138,8 +138,7 @@ class ProbeRun(CheckRun):
         bench = self.lab.bench(tape, standing)
         try:
             outcome = evaluate_check(self.check, bench, drawn, context)
-            # An example that broke its own row may leave the cluster broken, which then is no error of the kit.
-            broke = any(o.requirement in self.check.own_rows and breaks_its_row(o) for o in outcome.observations)
+            broke = self._may_stay_broken(outcome.observations)
             within = BROKEN_HEAL_TIMEOUT if broke else self.heals_within
             replaced = self.lab.heal(bench, tape, troubled=outcome.end == "error", within=within)
         finally:
@@ -173,6 +172,12 @@ class ProbeRun(CheckRun):
         elif not self._investigating and (hindered := hindrance(tape.history)):
             self.note_hindrance(hindered, seconds)
         return broken
+
+    def _may_stay_broken(self, observations: Sequence[Observation]) -> bool:
+        """True if an example broke its own row, and so may leave the cluster broken, which then is no error of the kit. Nightly
+        waits for the cluster all the same, and judges what it owes."""
+        own = (o for o in observations if o.requirement in self.check.own_rows)
+        return not self._is_nightly and any(map(breaks_its_row, own))
 
     def _note_breach(self, shown: Observation, history: History, **found: Any) -> None:
         """Keep the inputs of the first example that showed a breach."""
