@@ -30,7 +30,10 @@ UNMEASURED = "docker or spark or browser or drawn or jars"
 ADDOPTS = "addopts=--import-mode=importlib --strict-markers --strict-config -ra"
 """Without the plugin of the matrix, which imports what is measured before it is measured; blocking it comes too late."""
 # Files in their order: the longest ones, of brokers, begin early, and no worker has one left for the end.
-TOGETHER = ("-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder", "--durations", "12")
+# A worker that dies ends the part: another would run its last test again, and die of it too.
+TOGETHER = (
+    "-o", ADDOPTS, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0", "--durations", "12",
+)  # fmt: skip
 LISTING = frozenset({"-h", "--help", "--version", "--collect-only", "--co", "--markers", "--fixtures", "--cache-show"})
 """Options of pytest with which nothing is run."""
 CODES: dict[int, int] = {
