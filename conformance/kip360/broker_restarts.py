@@ -48,6 +48,8 @@ BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapsho
 """The cases of KIP360-SEQ-13, by the files on disk beside the log."""
 OPEN_MS = 600_000
 """A transaction timeout in milliseconds, longer than any restart, so that no coordinator aborts an open transaction."""
+LOGS = 10
+"""The number of logs with overlapping transactions."""
 WAITS_MS = 1_500
 """A transaction timeout in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
@@ -195,9 +197,21 @@ def producer_of_a_forgotten_transaction(stage: Stage, dialect: str, records: int
     yield held_if(admitted, answer, row="KIP360-SEQ-01", case=f"{dialect}-forgotten")
 
 
-def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part:
-    """Check TXN-13: overlapping transactions, some aborted, are read from every offset by the transaction index."""
-    known, plain = KnownRecords(stage.log()), stage.idempotent()
+def read_after_the_restart(stage: Stage, ends: list[bool], sizes: list[int]) -> Part:
+    """Check TXN-13: overlapping transactions, some aborted, are read from every offset of several logs by the transaction
+    index."""
+    known = [KnownRecords(log) for log in stage.logs(LOGS)]
+    for n, one in enumerate(known):
+        write_overlapping(stage, one, ends[n % len(ends) :] + ends[: n % len(ends)], sizes[n % len(sizes)])
+    yield None
+    for one in known:
+        one.log.await_leader()
+        yield from one.observe_each_offset("after-recovery")
+
+
+def write_overlapping(stage: Stage, known: KnownRecords, ends: list[bool], records: int) -> None:
+    """Write transactions that overlap, with plain records in between, and end them."""
+    plain = stage.idempotent()
     producers = [stage.transactional(("legacy", stage.newest_dialect)[n % 2]) for n, _ in enumerate(ends)]
     for producer in producers:
         known.write(producer, records)
@@ -205,9 +219,6 @@ def read_after_the_restart(stage: Stage, ends: list[bool], records: int) -> Part
     for producer, committed in zip(producers, ends, strict=True):
         producer.end(committed)
         known.end(producer, committed)
-    yield None
-    known.log.await_leader()
-    yield from known.observe_each_offset("after-recovery")
 
 
 def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed: bool) -> Part:
@@ -239,7 +250,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     "KIP360-INIT-09",
     "KIP360-TXN-13",
     rig=STAGE,
-    examples=2,
+    examples=3,
     run_first=True,
     epoch=EPOCHS,
     bumps=EPOCH_BUMPS,
@@ -254,9 +265,13 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
         entirely_deleted(stage, epoch, sizes),
         newest_batch_is_kept(stage, epoch, sizes),
         newest_batch_is_kept_by_an_older_snapshot(stage, epoch, sizes),
-        read_after_the_restart(stage, ends, sizes[0]),
+        read_after_the_restart(stage, ends, sizes),
         *(zombie_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
-        *(producer_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
+        *(
+            producer_of_a_forgotten_transaction(stage, dialect, size)
+            for dialect in stage.dialects
+            for size in sizes[:2]
+        ),
     ]
     yield from across_a_restart(stage, parts, clean=True)
 
@@ -472,6 +487,6 @@ def killed_broker(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
     if stage.newest_dialect == "tv2":
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))
-    parts.append(read_after_the_restart(stage, ends, sizes[0]))
+    parts.append(read_after_the_restart(stage, ends, sizes))
     parts.extend(decided_before_the_kill(stage, dialect, sizes[0], committed) for dialect in stage.dialects)
     yield from across_a_restart(stage, parts, clean=False)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import count, islice
 
 import msgspec
 from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
@@ -31,15 +30,13 @@ NO_EPOCH = (-1, -1)
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
 
 
-def create_in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions: list[Partition]) -> CheckProducer:
-    """Create a producer whose last transaction is in this state; an open one has written to each partition."""
-    producer = brokers.transactional(dialect)
+def bring_to(state: str, producer: CheckProducer, partitions: list[Partition]) -> None:
+    """Bring a new producer's transaction to this state; an open one has written to each partition."""
     if state != "Empty":
         for partition in partitions:
             producer.enter(partition)
     if state.startswith("Complete"):
         producer.end(committed=state == "CompleteCommit")
-    return producer
 
 
 @probe(
@@ -53,17 +50,13 @@ def create_in_state(brokers: ThreeBrokers, state: str, dialect: str, partitions:
 )
 def next_coordinator_describes_the_same(brokers: ThreeBrokers, states: list[str], newest: bool, how: How) -> Claims:
     """Transactions in each state are described by the next coordinator as they were by the one before."""
-    dialect = brokers.dialects[-1 if newest else 0]
+    producers = brokers.coordinated_together(len(states), brokers.dialects[-1 if newest else 0])
     partitions = brokers.partitions()
-    producers = [create_in_state(brokers, state, dialect, partitions) for state in states]
+    for state, producer in zip(states, producers, strict=True):
+        bring_to(state, producer, partitions)
     before = [producer.describe() for producer in producers]
-    replaced: set[int] = set()
-    for producer in producers:
-        partition = brokers.state_partition(producer)
-        if partition.index not in replaced:
-            replaced.add(partition.index)
-            with brokers.replace_leader(partition, how):
-                pass
+    with brokers.replace_leader(brokers.state_partition(producers[0]), how):
+        pass
     for producer, shown in zip(producers, before, strict=True):
         after = producer.describe()
         yield held_if(is_unchanged(shown, after), shown, after)
@@ -80,7 +73,8 @@ def other_brokers_do_not_describe(brokers: ThreeBrokers, states: list[str]) -> C
     """A broker that does not coordinate a transactional id answers NOT_COORDINATOR."""
     partitions = brokers.partitions()
     for state in states:
-        producer = create_in_state(brokers, state, "legacy", partitions)
+        producer = brokers.transactional("legacy")
+        bring_to(state, producer, partitions)
         for name in brokers.others(brokers.coordinator_of(producer)):
             answer = brokers.bench.node(name).describe_transaction(producer.transactional_id)
             yield held_if(answer.error is Error.NOT_COORDINATOR, answer)
@@ -156,14 +150,6 @@ class Epochs:
         self._last, self._sent = answer, pair
 
 
-def coordinated_together(brokers: ThreeBrokers, number: int) -> list[CheckProducer]:
-    """Return producers whose transactional ids are in one partition of __transaction_state."""
-    first = brokers.transactional("legacy")
-    others = (brokers.transactional("legacy") for _ in count())
-    index = brokers.state_partition(first).index
-    return [first, *islice((one for one in others if brokers.state_partition(one).index == index), number - 1)]
-
-
 @probe(
     "KIP360-INIT-20",
     rig=THREE_BROKERS,
@@ -174,7 +160,7 @@ def coordinated_together(brokers: ThreeBrokers, number: int) -> list[CheckProduc
 )
 def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Claims:
     """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
-    producers = coordinated_together(brokers, IDS)
+    producers = brokers.coordinated_together(IDS)
     asked = [Epochs(producer) for producer in producers]
     for turn, kind in enumerate(kinds):
         moves = case == "fail-over" and turn % BETWEEN == 0

@@ -1,6 +1,9 @@
 """Transactions next to one that cannot complete, which must not keep others from ending (KIP-98; the general law
 GEN-20)."""
 
+from itertools import islice
+from typing import NamedTuple
+
 from hypothesis.strategies import booleans, sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
@@ -17,6 +20,10 @@ BESIDE_MS = 2_000
 """The timeout in milliseconds of the transaction left open next to the stuck one."""
 
 
+OF_EACH = 2
+"""The number of other transactions that end by EndTxn, and of those that end by their timeout."""
+
+
 class AtLeader(Partition):
     """A partition with a known leader: a look-up would wait for a broker that does not answer."""
 
@@ -26,13 +33,6 @@ class AtLeader(Partition):
 
     def leader(self) -> NodeClient:
         return self._leader
-
-
-def create_neighbour(brokers: ThreeBrokers, stuck: CheckProducer, timeout_ms: int) -> CheckProducer:
-    """Create a producer whose transactional id shares the stuck one's partition of __transaction_state."""
-    index = brokers.state_partition(stuck).index
-    made = (brokers.transactional(stuck.dialect.name, timeout_ms) for _ in range(100))
-    return next(one for one in made if brokers.state_partition(one).index == index)
 
 
 def await_short_isr(brokers: ThreeBrokers, partition: Partition, seen_by: str) -> None:
@@ -45,44 +45,61 @@ def await_short_isr(brokers: ThreeBrokers, partition: Partition, seen_by: str) -
     brokers.bench.eventually(is_short, f"{partition} short of replicas", START_TIMEOUT, due="step")
 
 
+class Beside(NamedTuple):
+    """A transaction that is to end beside the stuck one, by the request of its producer or by its timeout."""
+
+    case: str
+    producer: CheckProducer
+    partition: Partition
+
+    def end(self, committed: bool) -> ControlType:
+        """Ask for the end, unless the timeout is to come; return the marker that is owed."""
+        if self.case == "stuck-time-out":
+            return ControlType.ABORT
+        self.producer.require(self.producer.finish(committed), "producer")
+        return MARKERS[committed]
+
+
 @probe(
     "GEN-20",
     rig=THREE_BROKERS,
     cases=["stuck-transaction", "stuck-time-out"],
     smoke=False,
+    examples=3,
     how=sampled_from(["freeze", "kill", "stop"]),
     newest=booleans(),
     committed=booleans(),
     records=FEW_RECORDS,
 )
 def transactions_end_beside_one_that_hangs(
-    brokers: ThreeBrokers, case: str, how: How, newest: bool, committed: bool, records: int
+    brokers: ThreeBrokers, how: How, newest: bool, committed: bool, records: int
 ) -> Claims:
-    """While a partition is short of replicas, and takes no marker, another transaction ends by EndTxn or its timeout.
+    """While a partition is short of replicas, and takes no marker, other transactions end by EndTxn or their timeout.
 
-    It writes at another leader: a coordinator sends a broker no markers while it waits for the answer to others.
+    They write at another leader: a coordinator sends a broker no markers while it waits for the answer to others.
     """
-    times_out = case == "stuck-time-out"
     stuck = brokers.transactional(brokers.dialects[-1 if newest else 0])
-    other = create_neighbour(brokers, stuck, BESIDE_MS if times_out else stuck.timeout_ms)
     coordinator, (heir, lost) = brokers.coordinator_of(stuck), brokers.successor_and_outsider(stuck)
-    held_up, free = (
-        brokers.partition(heir, lost, min_insync_replicas="2"),
-        AtLeader(brokers.partition(coordinator, heir)),
-    )
-    hanging, ending = (one.with_coordinator(brokers.bench.node(coordinator)) for one in (stuck, other))
+    asked = brokers.bench.node(coordinator)
+    hanging, held_up = stuck.with_coordinator(asked), brokers.partition(heir, lost, min_insync_replicas="2")
+    others = [
+        Beside(case, producer.with_coordinator(asked), AtLeader(brokers.partition(coordinator, heir)))
+        for case, timeout_ms in (("stuck-transaction", stuck.timeout_ms), ("stuck-time-out", BESIDE_MS))
+        for producer in islice(brokers.beside(stuck, timeout_ms), OF_EACH)
+    ]
     hanging.enter(held_up, records)
     with brokers.without_broker(lost, how):
         hanging.require(hanging.finish(committed), "producer")
         await_short_isr(brokers, held_up, coordinator)
         before = hanging.describe()
-        ending.enter(free, records)
-        if not times_out:
-            ending.require(ending.finish(committed), "producer")
-        wanted = ControlType.ABORT if times_out else MARKERS[committed]
-        met, found = brokers.await_marker(free, ending, wanted)
-        after = hanging.describe()
-        outstanding = before.state == after.state and before.state.startswith("Prepare")
-        yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
-        yield held_if(met, after, *found.answers, detail=f"{free} has {found}, where {wanted.name} was decided")
+        for other in others:
+            other.producer.enter(other.partition, records)
+        owed = [other.end(committed) for other in others]
+        for other, wanted in zip(others, owed, strict=True):
+            met, found = brokers.await_marker(other.partition, other.producer, wanted)
+            after = hanging.describe()
+            outstanding = before.state == after.state and before.state.startswith("Prepare")
+            yield premise(outstanding, f"the markers of the other transaction are outstanding: {before}, then {after}")
+            detail = f"{other.partition} has {found}, where {wanted.name} was decided"
+            yield held_if(met, after, *found.answers, case=other.case, detail=detail)
     held_up.wait_until_whole()

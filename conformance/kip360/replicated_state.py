@@ -24,6 +24,8 @@ SIZES = lists(integers(1, 3), min_size=5, max_size=6)
 REPLICATION_TIMEOUT = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
+TOGETHER = 6
+"""The number of partitions with one leader that is replaced."""
 MISSED_MS = 500
 """Milliseconds for which DeleteRecords waits for a frozen follower."""
 
@@ -122,28 +124,33 @@ def broker_without_the_partition_describes_nothing(brokers: ThreeBrokers, which:
     gaps=lists(integers(1, 1_000_000), min_size=4, max_size=4),
 )
 def next_leader_knows_producers(brokers: ThreeBrokers, how: How, sizes: list[int], gaps: list[int]) -> Claims:
-    """The next leader refuses a gap in a producer's sequence, and recognises its last five batches."""
-    partition = brokers.partition()
-    sent = {
-        producer: write_batches(producer, partition, sizes)
-        for producer in (brokers.idempotent(), brokers.idempotent(3))
-    }
-    before = brokers.leader_of(partition)
-    with brokers.replace_leader(partition, how):
-        pass
-    leader = brokers.leader_of(partition)
-    yield premise(leader != before, f"{leader} leads after {before}")
+    """The next leader of some partitions refuses a gap in a producer's sequence, and recognises its last five batches."""
+    partitions = [brokers.partition() for _ in range(TOGETHER)]
+    producers = [brokers.idempotent(3 * (n % 2)) for n, _ in enumerate(partitions)]
+    sent = [write_batches(*written, sizes) for written in zip(producers, partitions, strict=True)]
+    before = brokers.leader_of(partitions[0])
+    for partition in partitions:
+        if brokers.leader_of(partition) == before:
+            with brokers.replace_leader(partition, how):
+                pass
+    for producer, partition, batches in zip(producers, partitions, sent, strict=True):
+        leader = brokers.leader_of(partition)
+        yield premise(leader != before, f"{leader} leads {partition} after {before}")
+        yield from knows_the_producer(producer, partition, batches, gaps)
+
+
+def knows_the_producer(producer: CheckProducer, partition: Partition, batches: Sent, gaps: list[int]) -> Claims:
+    """Check SEQ-14 at the partition's leader."""
     end = end_of(partition)
-    for producer, batches in sent.items():
-        for gap in gaps:
-            hole = producer.batch(partition, sequence=producer.sequences[partition.name, 0] + gap)
-            answer = producer.send(partition, hole)
-            refused = answer.error is REFUSED and end_of(partition) == end
-            yield held_if(refused, answer, row="KIP360-SEQ-14", case="gap-after-fail-over")
-        for former, first in batches[-5:]:
-            again = producer.send(partition, former)
-            once = is_appended(again, first.base_offset) and end_of(partition) == end
-            yield held_if(once, first, again, row="KIP360-SEQ-14", case="duplicate-after-fail-over")
+    for gap in gaps:
+        hole = producer.batch(partition, sequence=producer.sequences[partition.name, 0] + gap)
+        answer = producer.send(partition, hole)
+        refused = answer.error is REFUSED and end_of(partition) == end
+        yield held_if(refused, answer, row="KIP360-SEQ-14", case="gap-after-fail-over")
+    for former, first in batches[-5:]:
+        again = producer.send(partition, former)
+        once = is_appended(again, first.base_offset) and end_of(partition) == end
+        yield held_if(once, first, again, row="KIP360-SEQ-14", case="duplicate-after-fail-over")
 
 
 @log_scenario(

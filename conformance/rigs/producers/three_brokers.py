@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count, islice
 from typing import Literal
 
 import msgspec
@@ -105,6 +106,17 @@ class ThreeBrokers:
         """Return a producer with a new transactional id."""
         name = self.bench.fresh_name("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
+
+    def coordinated_together(self, number: int, dialect: str = "legacy") -> list[CheckProducer]:
+        """Return producers whose transactional ids are in one partition of __transaction_state."""
+        first = self.transactional(dialect)
+        return [first, *islice(self.beside(first), number - 1)]
+
+    def beside(self, one: CheckProducer, timeout_ms: int = 60_000) -> Iterator[CheckProducer]:
+        """Yield producers whose transactional ids share the partition of __transaction_state with this one's."""
+        index = self.state_partition(one).index
+        made = (self.transactional(one.dialect.name, timeout_ms) for _ in count())
+        return (producer for producer in made if self.state_partition(producer).index == index)
 
     def coordinator_of(self, producer: CheckProducer, excluding: Sequence[str] = ()) -> str:
         """Return the name of the broker that coordinates the transactional id."""
