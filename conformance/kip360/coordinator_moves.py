@@ -20,6 +20,7 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from conformance.rigs.restarts import await_answer
 from fixtures.views.nodes import ask_until_served
 from protocol.codes import Error
+from protocol.quorum import QuorumAnswer
 from protocol.transactions import InitProducerIdAnswer, ProducerIdsAnswer
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS
@@ -116,9 +117,9 @@ def in_order(before: InitProducerIdAnswer, after: InitProducerIdAnswer, *, retry
 
 
 KINDS = sampled_from(["bump", "instance", "retry"])
-BETWEEN = 4
+BETWEEN = 5
 """The number of requests between two changes of coordinator."""
-IDS = 3
+IDS = 6
 """The number of transactional ids in an example, all with one coordinator."""
 
 
@@ -264,24 +265,31 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Clai
     others = [name for name in bench.controllers if name != active]
     (bench.processes.kill if how == "kill" else bench.processes.stop)(active, role="active controller")
     successor = active_controller(bench, others)
+    await_controller_known(bench, successor)
     for name in bench.brokers:
-        await_controller_known(bench, name, successor)
         for _ in range(ALL):
             yield observe_new_ids(ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
     bench.processes.start(active)
 
 
-def await_controller_known(bench: Bench, broker: str, controller: str) -> None:
-    """Wait until a broker forwards to this controller.
+def await_controller_known(bench: Bench, controller: str) -> None:
+    """Wait until all brokers forward to this controller.
 
-    Up to 3.5 a request for a producer id waits for that, so that many at once would time out (KAFKA-14694).
+    Up to 3.5 a request for a producer id waits for that, so that many at once would time out (KAFKA-14694). A broker notices
+    that the former controller is gone by the next request, which takes up to ten seconds, so all are asked at once.
     """
 
-    def is_forwarding() -> bool:
-        found = bench.answers([broker], lambda name: bench.node(name).describe_quorum()).get(broker)
-        return found is not None and found.leader_id == bench.id_of(controller)
+    found = dict[str, QuorumAnswer]()
 
-    bench.eventually(is_forwarding, f"{broker} forwarding to {controller}", CONTROLLER_TIMEOUT, due="quorum")
+    def ask(broker: str) -> None:
+        found.update(bench.answers([broker], lambda name: bench.node(name).describe_quorum()))
+
+    def are_forwarding() -> bool:
+        found.clear()
+        bench.run_in_parallel([partial(ask, broker) for broker in bench.brokers])
+        return [answer.leader_id for answer in found.values()] == [bench.id_of(controller)] * len(bench.brokers)
+
+    bench.eventually(are_forwarding, f"all brokers forwarding to {controller}", CONTROLLER_TIMEOUT, due="quorum")
 
 
 def active_controller(bench: Bench, names: Sequence[str]) -> str:
