@@ -68,7 +68,8 @@ class FaultSpan(msgspec.Struct):
     """The events at which a fault was injected, witnessed, asked to heal and healed; NEVER for those that did not come.
 
     `phases` are all its events, including the cluster's reactions. `left` has the log ends to which it cut its partition, by
-    node, if its witness shows them. `touched` are the nodes whose links it hits, unless it hits all.
+    node, if its witness shows them, and `releases` those that nodes ran by their own logs. `touched` are the nodes whose links it
+    hits, unless it hits all.
     """
 
     fault: str
@@ -81,6 +82,7 @@ class FaultSpan(msgspec.Struct):
     undone: int = NEVER
     ended: int = NEVER
     left: dict[str, int] = {}
+    releases: dict[str, str] = {}
     touched: tuple[str, ...] = ()
 
     def is_continued_by(self, fault: FaultPhase) -> bool:
@@ -293,7 +295,7 @@ class Timeline:
         if (found := next((span for span in self.spans if span.is_continued_by(fault)), None)) is not None:
             found.phases.append(fault.event)
             if fault.phase == "witness":
-                found.witnessed, found.left = fault.event, _log_ends(event)
+                found.witnessed, found.left, found.releases = fault.event, _log_ends(event), _releases(event)
             elif fault.phase == "heal":
                 found.ended = fault.event
 
@@ -362,6 +364,11 @@ class Timeline:
         back = self.last_return(node)
         return inf if back < 0 else self.watch_time(back, event, START_TIMEOUT) if back <= event else -inf
 
+    def other_release(self, node: str, event: int) -> str:
+        """Return the release that a fault gave the node and had not taken back by an event; empty if there was none."""
+        spans = (span for span in self.spans if span.began < event < span.ended and node in span.releases)
+        return next((span.releases[node] for span in spans), "")
+
     def down(self, node: str, first: int, second: int) -> bool:
         """True if the node was certainly down or frozen from one event to the other."""
         return was_active_throughout((span for span in self.spans if span.effects.idles_processes), node, first, second)
@@ -386,6 +393,11 @@ def _lateness_of(event: AnyEvent) -> float:
     if isinstance(event, Answer) and isinstance(event.value, dict) and "tries" in event.value:
         return float(event.value.get("late", 0.0))
     return 0.0
+
+
+def _releases(event: Fault) -> dict[str, str]:
+    """Return the release that each node became, from the witness: [before, after]."""
+    return {node: str(pair[1]) for node, pair in event.detail.get("release", {}).items()}
 
 
 def _log_ends(event: Fault) -> dict[str, int]:

@@ -484,6 +484,11 @@ class LogHistory:
         )
         return self._fault("cut-tail-above", "witness", *brokers, **seen)
 
+    def becomes(self, release: str, *brokers: int) -> Self:
+        """Let brokers run another release from now on, by their own logs."""
+        became = {f"broker-{broker}": ["4.3.1", release] for broker in brokers}
+        return self._fault("upgrade", "inject", *brokers)._fault("upgrade", "witness", *brokers, release=became)
+
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
         """Add the consequence of an active fault: the cluster's reaction."""
         return self._fault(fault, "consequence", *brokers, met=met)

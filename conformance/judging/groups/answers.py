@@ -9,7 +9,7 @@ from conformance.judging.excuses import UNSTABLE_OFFSETS, Evidence
 from conformance.judging.facts.exchange import NONE, Exchange, by_asked
 from conformance.judging.facts.groups import GroupFetch, OffsetCommitResult
 from conformance.judging.facts.memberships import Beat, ClassicRequest
-from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, FORMER_RELEASE, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
 from conformance.judging.groups.members import Hold, Member, Standing, members_of
 from conformance.judging.groups.story import SAFE_SHARE, GroupStory
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
@@ -131,9 +131,21 @@ def _why_refused(commit: Commit, standing: Standing) -> Evidence | None:
     member = commit.member
     if member.may_have_been_removed(commit.first):
         return MAY_BE_REMOVED
+    if commit.first.member_epoch < _strict_below(commit, standing):
+        return FORMER_RELEASE
     holds = [standing.holds[part.place] for part in commit.parts]
     found = [member.story.why_forgotten(hold.began, commit.first) for hold in holds]
     return next((one for one in found if one is not None), None)
+
+
+def _strict_below(commit: Commit, standing: Standing) -> int:
+    """Return the epoch below which a release without assignment epochs refuses the commit, or had it refused by its records; 0 if
+    no node ran one."""
+    story, first = commit.member.story, commit.first
+    began = min(standing.holds[part.place].began.event for part in commit.parts)
+    beats = (one for one in commit.member.requests if isinstance(one, Beat) and began <= one.event < first.event)
+    granted = (one.given_epoch for one in beats if one.error == NONE and story.kept_no_epochs(one))
+    return max([*granted, standing.epoch if story.kept_no_epochs(first) else 0], default=0)
 
 
 def _shown_by(standing: Standing, request: Exchange) -> tuple[int, ...]:

@@ -57,6 +57,14 @@ ASSIGNMENT_NOT_KNOWN = Evidence(
     until="the next answer with the assignment",
     kind="left-out",
 )
+FORMER_RELEASE = Evidence(
+    "former-release",
+    "a node whose own log names a release without assignment epochs granted the member a heartbeat or answers the commit: it "
+    "admits the current epoch only, and other releases take the member epoch in its records as the assignment epoch",
+    about="one member, and commits below the epoch that was granted",
+    since="the upgrade of the node that answered",
+    until="the release is taken back, for its own answers; for the assignment of its records, the end of the ownership",
+)
 LOG_COMPACTED = Evidence(
     "group-log-compacted",
     "a read of the group's partition of __consumer_offsets lacks offsets, so states of the group are not known",

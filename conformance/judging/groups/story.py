@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, ClassVar
 
+from conformance.catalogue.applicability import in_range
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidence
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.group_log import LoggedGroup
@@ -23,6 +24,8 @@ from history.subjects import Kind
 SESSION_OF_BROKERS, SESSION = "group.consumer.session.timeout.ms", "consumer.session.timeout.ms"
 """The setting of brokers, and that of a group."""
 DEFAULT_SESSION_MS = 45_000
+WITH_EPOCHS = "4.3.."
+"""The releases with assignment epochs (KIP-1251)."""
 SAFE_SHARE = 0.9
 """The share of a member's timeout during which it is certainly not over, whatever the coordinator's clock."""
 PARTITIONS_OF_LOG = "offsets.topic.num.partitions"
@@ -111,6 +114,11 @@ class GroupStory(Story):
             or span.effects.every_broker
             or not (span.effects.idles_processes or self.timeline.broker_names.issuperset(span.nodes))
         )
+
+    def kept_no_epochs(self, answer: Exchange) -> bool:
+        """True if the node that answered ran a release that keeps no assignment epochs (KIP1251-PERSIST-02)."""
+        release = self.timeline.other_release(answer.node, answer.event)
+        return bool(release) and not in_range(release, WITH_EPOCHS)
 
     def seconds(self, first: int, second: int) -> float:
         """Return the seconds between two events."""

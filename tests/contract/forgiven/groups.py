@@ -6,6 +6,7 @@ from conformance.judging.groups.evidence import (
     ASSIGNMENT_NOT_KNOWN,
     CLIENT_REMOVED,
     DESCRIPTION_NOT_STABLE,
+    FORMER_RELEASE,
     GENERATION_NOT_STORED,
     GROUP_MAY_BE_DELETED,
     LOG_COMPACTED,
@@ -140,6 +141,25 @@ def _left_out(member: str = "a", when: str = "before", *, shrinks: bool = False)
     return history.commits("b", 2, 1).history
 
 
+def _upgraded(release: str = "4.2.2", at: int = 2, *, by: int = 1, grants: str = "a", when: str = "between") -> History:
+    """Let a broker become another release and back; meanwhile, before or afterwards a member is granted epoch 3. Then the first
+    broker refuses a commit of a, at an epoch that its assignment admits."""
+    history = GroupHistory().joins("a", 1, (0,)).joins("b", 1, (1,)).beats("a", 1, 2).beats("b", 1, 2)
+
+    def rises() -> None:
+        history.beats(grants, 2, 3).beats("b" if grants == "a" else "a", 2)
+
+    if when == "before":
+        rises()
+    history.becomes(release, by)
+    if when == "between":
+        rises()
+    history.heal("upgrade", by)
+    if when == "after":
+        rises()
+    return history.commits("a", at, 0, error=Error.STALE_MEMBER_EPOCH).history
+
+
 ENTRIES = (
     Forgiven(
         CLIENT_REMOVED,
@@ -214,6 +234,19 @@ ENTRIES = (
             "another subject": lambda: _left_out("b"),
             "before it began": lambda: _left_out(when="after"),
             "after it ended": lambda: _left_out(shrinks=True),
+        },
+    ),
+    Forgiven(
+        FORMER_RELEASE,
+        row="KIP1251-INV-10",
+        covered=_upgraded,
+        near={
+            "another node": lambda: _upgraded(by=2),
+            "another subject": lambda: _upgraded(grants="b"),
+            "before it began": lambda: _upgraded(when="after"),
+            "after it ended": lambda: _upgraded(when="before"),
+            "described otherwise": lambda: _upgraded("4.4.0"),
+            "a later epoch": lambda: _upgraded(at=3),
         },
     ),
     Forgiven(
