@@ -1,5 +1,9 @@
 """A consumer group on three brokers, whose coordinator can be moved independently of its topic's leaders."""
 
+from __future__ import annotations
+
+from itertools import count, islice
+
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CONSUMER_GROUPS, FORMER_LEVEL_BROKERS, TRANSACTIONS
@@ -36,6 +40,16 @@ class RoutedGroup(Group):
         view, internal = Coordinator(self.bench, self.name), LOGS[CoordinatorType.GROUP]
         described = self.bench.node(self.bench.brokers[0]).metadata([internal]).topic(internal)
         return Partition(self.bench, PartitionData(Topic(internal, described.topic_id), view.index()))
+
+    def beside(self, number: int) -> list[RoutedGroup]:
+        """Return further groups with topics of their own, whose records are in the same partition of the log."""
+        names = (self.bench.fresh_name("group") for _ in count())
+        index = self.log.index
+        alike = (name for name in names if Coordinator(self.bench, name).index() == index)
+        return [
+            RoutedGroup(self.bench, GroupData(name, new_topic(self.bench, self.partitions), self.partitions))
+            for name in islice(alike, number)
+        ]
 
     def move_coordinator(self, how: How) -> None:
         """Move the group to another coordinator; afterwards all brokers are up."""
