@@ -336,8 +336,6 @@ PRODUCERS = Topology(
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
-        "socket.connection.setup.timeout.ms": "1000",
-        "socket.connection.setup.timeout.max.ms": "2000",
     },
 )
 """Three brokers for the producer machine. The coordinators' logs are on all of them and need two in-sync replicas, as do

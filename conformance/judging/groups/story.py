@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, ClassVar
 
-from conformance.catalogue.applicability import in_range
+from conformance.catalogue import Facts, shipped_rows
+from conformance.catalogue.applicability import applies
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, Evidence
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.group_log import LoggedGroup
@@ -24,8 +25,8 @@ from history.subjects import Kind
 SESSION_OF_BROKERS, SESSION = "group.consumer.session.timeout.ms", "consumer.session.timeout.ms"
 """The setting of brokers, and that of a group."""
 DEFAULT_SESSION_MS = 45_000
-WITH_EPOCHS = "4.3.."
-"""The releases with assignment epochs (KIP-1251)."""
+KEEPS_EPOCHS = "KIP1251-PERSIST-01"
+"""The row of all releases that keep assignment epochs."""
 SAFE_SHARE = 0.9
 """The share of a member's timeout during which it is certainly not over, whatever the coordinator's clock."""
 PARTITIONS_OF_LOG = "offsets.topic.num.partitions"
@@ -118,7 +119,7 @@ class GroupStory(Story):
     def kept_no_epochs(self, answer: Exchange) -> bool:
         """True if the node that answered ran a release that keeps no assignment epochs (KIP1251-PERSIST-02)."""
         release = self.timeline.other_release(answer.node, answer.event)
-        return bool(release) and not in_range(release, WITH_EPOCHS)
+        return bool(release) and not applies(Facts(version=release), shipped_rows()[KEEPS_EPOCHS].applies, ())
 
     def seconds(self, first: int, second: int) -> float:
         """Return the seconds between two events."""

@@ -162,6 +162,7 @@ def _computes(node: ast.AST) -> bool:
 READERS = {
     "core/evaluate.py": "asks the catalogue for the expectation",
     "core/topologies.py": "switches the preview of the consumer protocol on",
+    "judging/groups/story.py": "asks the catalogue whether a release that a node became keeps assignment epochs",
     "judging/intake.py": "orders columns",
     "judging/news.py": "asks which known deviations are of a column's release",
     "judging/patch_releases.py": "compares a patch with the one before it",
