@@ -11,11 +11,13 @@ from conformance.rigs.groups.group import WITHOUT_GROUPS, Group, GroupData, new_
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.three_brokers import How, ThreeBrokers, TransactionStateTopic
 from fixtures.views.coordinator import Coordinator
+from fixtures.views.nodes import ask_until_served
 from fixtures.wire import NodeClient
 from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.coordinators import LOGS
+from protocol.groups import OffsetFetchAnswer
 from protocol.messages import Topic
 
 
@@ -40,6 +42,12 @@ class RoutedGroup(Group):
         view, internal = Coordinator(self.bench, self.name), LOGS[CoordinatorType.GROUP]
         described = self.bench.node(self.bench.brokers[0]).metadata([internal]).topic(internal)
         return Partition(self.bench, PartitionData(Topic(internal, described.topic_id), view.index()))
+
+    def committed_offset(self, partition: int, topic: Topic | None = None) -> OffsetFetchAnswer:
+        """Return the committed offset as any client reads it, once the group's coordinator serves the request."""
+        return ask_until_served(
+            self.bench, lambda: super(RoutedGroup, self).committed_offset(partition, topic), NOT_COORDINATED_YET
+        )
 
     def beside(self, number: int) -> list[RoutedGroup]:
         """Return further groups with topics of their own, whose records are in the same partition of the log."""
