@@ -81,7 +81,7 @@ class ConformanceSession:
         """Read the settings, sweep what dead runs left behind, and obtain the images. Ends pytest with 2 or 3 on failure."""
         settings, wanted = _read_settings(config)
         is_filtered = bool(config.getoption("keyword", "") or config.getoption("markexpr", ""))
-        settings = msgspec.structs.replace(settings, whole=_is_whole(config), is_filtered=is_filtered)
+        settings = msgspec.structs.replace(_with_time(settings, config), is_filtered=is_filtered)
         try:
             return cls._begin(settings, wanted)
         except WrongUse as error:
@@ -271,7 +271,7 @@ class Listing:
 
     def __init__(self, config: pytest.Config) -> None:
         settings, wanted = _read_settings(config)
-        self.settings = msgspec.structs.replace(settings, whole=_is_whole(config))
+        self.settings = _with_time(settings, config)
         self._replay = read_schedule(Path(self.settings.replay)) if self.settings.replay else None
         self.labels = [_column_label(column.title, self.settings) for column in wanted]
         self._turns: list[ScheduledItem] = []
@@ -348,6 +348,14 @@ def _read_settings(config: pytest.Config) -> tuple[Settings, list[WantedColumn]]
         return settings, wanted_columns(_versions_to_run(settings), settings.images, settings.homes, overrides)
     except (ValueError, KitError, CatalogueError) as error:
         raise pytest.exit.Exception(str(error), returncode=EXIT_WRONG_USE) from error
+
+
+def _with_time(settings: Settings, config: pytest.Config) -> Settings:
+    """Add whether the whole profile runs, and the time that it then has on these workers."""
+    settings = msgspec.structs.replace(settings, whole=_is_whole(config))
+    if settings.minutes or not settings.is_whole_profile:
+        return settings
+    return msgspec.structs.replace(settings, minutes=budget.whole_minutes(settings.profile, _workers_of(config)))
 
 
 def _is_whole(config: pytest.Config) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.profiles import MINUTES, Profile
+from conformance.core.profiles import MINUTES, Profile, shipped_budgets
 from conformance.core.registry import AnyCheck
 from conformance.running.planning.costs import shipped_costs, version_in
 
@@ -64,6 +64,8 @@ PATIENCE_FACTOR = 3.0
 """A check is not cut off before it has taken this many times its measured seconds."""
 RESERVE: dict[Profile, float] = {"smoke": 0.0, "quick": 120.0, "nightly": 300.0}
 """Seconds reserved for each part of a machine: enough for its opening and some drawn examples."""
+OVERLAP = 0.9
+"""The share of twice its minutes that half of a budget's workers need: columns side by side use each other's waits."""
 MAX_RESERVED_SHARE = 1 / 3
 """The largest share of the run's time reserved for all machines together."""
 SEARCH_SHARE = 1 / 3
@@ -145,6 +147,16 @@ def total_seconds(profile: Profile, minutes: float, items: Sequence[Work]) -> fl
     """Return the seconds of a run; 0 without a clock. `minutes` is the time per column, 0 for the profile's default. Columns
     share the cores, so their times add up."""
     return 60 * (minutes or MINUTES[profile]) * len({work.label for work in items})
+
+
+def whole_minutes(profile: Profile, workers: int) -> float:
+    """Return the minutes of a column in a whole profile on this many workers; 0 without a clock.
+
+    A profile's own minutes are for the workers of its budget. Fewer get more time, such as those of columns side by side.
+    """
+    budgets = shipped_budgets()
+    missing = OVERLAP * budgets.workers / workers if profile in budgets.profiles else 1.0
+    return MINUTES[profile] * max(1.0, missing)
 
 
 def is_work(work: Work) -> bool:

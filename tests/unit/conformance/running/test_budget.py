@@ -16,6 +16,7 @@ from conformance.running.planning.budget import (
     Work,
     kind_of,
     plan_time,
+    whole_minutes,
 )
 
 WHOLE = ("quick", "nightly")
@@ -122,6 +123,16 @@ def test_a_hanging_check_is_cut_off_and_the_others_run() -> None:
 def test_columns_share_their_time() -> None:
     assert plan_time("quick", 0, items(1, 3, labels=2), 4).total == 2 * 60 * MINUTES["quick"]
     assert plan_time("smoke", 5, items(1, 1), 4).total == 300, "minutes that were asked for are a clock, in smoke too"
+
+
+@pytest.mark.parametrize(
+    ("profile", "workers", "minutes"),
+    [("quick", 8, 15), ("quick", 4, 15), ("quick", 2, 27), ("quick", 1, 54), ("smoke", 1, 0), ("nightly", 1, 60)],
+)
+def test_a_whole_profile_has_more_time_on_fewer_workers_than_its_budget_counts_on(
+    profile: Profile, workers: int, minutes: float
+) -> None:
+    assert whole_minutes(profile, workers) == pytest.approx(minutes)
 
 
 def test_an_item_that_was_not_planned_has_all_the_time() -> None:
