@@ -222,7 +222,7 @@ PRODUCER_STATE_EXPIRED = Evidence(
     "producer-state-expired",
     "a setting of the cluster, or a fault, lets brokers forget producers that have no open transaction",
     about="one producer of a partition",
-    since="the batch that it may have forgotten, or the injection",
+    since="the timestamp of the batch that it may have forgotten, or the injection",
     until="the heal; a setting holds for the whole history",
 )
 BUMPED_BY_FENCED = Evidence(

@@ -305,6 +305,23 @@ class Timeline:
         """Return the seconds since the example began."""
         return self._events[event].t
 
+    def stamped(self, event: int) -> float:
+        """Return the seconds at which the records of a Produce, by its call or its answer, were stamped: a producer's idle time
+        counts from then on. Of other events, and without a clock in the history, it is their own time."""
+        found = self._events[event]
+        call = self._events[found.call] if isinstance(found, Answer) else found
+        records = call.request.get("records") if isinstance(call, Call) else None
+        stamp = records.get("timestamp") if isinstance(records, dict) else None
+        began = None if stamp is None else self._unix_begin()
+        return found.t if stamp is None or began is None else min(found.t, stamp / 1000 - began)
+
+    def _unix_begin(self) -> float | None:
+        """The seconds since 1970 at which the example began, by the kit's first look at the clock; None without one."""
+        for event in self._events:
+            if isinstance(event, Answer) and isinstance(event.value, dict) and "unix_ms" in event.value:
+                return float(event.value["unix_ms"]) / 1000 - event.t
+        return None
+
     def watch_time(self, first: int, second: int, within: float) -> float:
         """Return the seconds until `second`, from `first` or, if later, from the last time the kit watched too rarely for a
         bound.

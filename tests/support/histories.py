@@ -532,6 +532,13 @@ class LogHistory:
     def at_rest(self, met: bool = True) -> Self:
         return self._premise("at rest", met)
 
+    def clock(self, unix_ms: int) -> Self:
+        """Look at the kit's clock; records that are produced are stamped with a millisecond after 1970."""
+        self.events.append(Call(**self._now(), op="now", node="kit", request={}))
+        value = {"seconds": 1.0, "unix_ms": unix_ms}
+        self.events.append(Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value=value))
+        return self
+
     def later(self, seconds: float) -> Self:
         """Let time pass in which nothing happens but a note each second."""
         while seconds > 0:

@@ -1,5 +1,7 @@
 """Evidence by which a leader may have forgotten a producer's batches. Brokers remember idle producers for a day."""
 
+from math import inf
+
 from conformance.judging.excuses import PRODUCER_STATE_DELETED, PRODUCER_STATE_EXPIRED, PRODUCER_STATE_LOST, Evidence
 from conformance.judging.facts.exchange import Exchange
 from conformance.judging.facts.log import FetchResult, ReplicaBatch
@@ -49,8 +51,9 @@ def forgotten_between(
 
 def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> bool:
     """True if, between two moments, a producer may have been idle until its expiry, or a fault made brokers forget it."""
-    time = story.timeline.time
-    if time(until.event) - time(max(since[1], 0)) >= story.timeline.forgets_after:
+    timeline = story.timeline
+    is_set, latest = timeline.forgets_after < inf, timeline.time(until.event) - timeline.forgets_after
+    if is_set and timeline.stamped(max(since[1], 0)) <= latest:
         return True
     spans = story.derive(ReplicaDamage).faults_with(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)

@@ -94,6 +94,10 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
         lambda history: history.started_with(producer_id_expiration_ms="3000").later(3.1),
         PRODUCER_STATE_EXPIRED,
     ),
+    "idle for longer by the timestamp of its batch": (
+        lambda history: history.started_with(producer_id_expiration_ms="3000").clock(700).later(2.5),
+        PRODUCER_STATE_EXPIRED,
+    ),
     "the same in a release without a setting of its own": (
         lambda history: history.started_with(transactional_id_expiration_ms="3000").later(3.1),
         PRODUCER_STATE_EXPIRED,
@@ -115,6 +119,9 @@ KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {
         .heal("remove-epoch-checkpoint", 2)
     ),
     "idle, but not for so long": lambda history: history.started_with(producer_id_expiration_ms="3000").later(2.5),
+    "idle, but not for so long by the timestamp either": lambda history: (
+        history.started_with(producer_id_expiration_ms="3000").clock(100).later(2.5)
+    ),
     "idle without such a setting": lambda history: history.started_with(log_roll_ms="3000").later(9),
     "a restart": lambda history: history.restart(1),
     "a clean election": lambda history: history.move(1, 2).settled(2, 1),
