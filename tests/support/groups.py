@@ -61,6 +61,11 @@ class GroupHistory(LogHistory):
         self.coordinator = coordinator
         return self
 
+    def becomes(self, release: str, *brokers: int) -> Self:
+        """Let brokers run another release from now on, by their own logs."""
+        became = {f"broker-{broker}": ["4.3.1", release] for broker in brokers}
+        return self._fault("upgrade", "inject", *brokers)._fault("upgrade", "witness", *brokers, release=became)
+
     # --- members of the consumer protocol
 
     def joins(

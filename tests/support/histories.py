@@ -484,11 +484,6 @@ class LogHistory:
         )
         return self._fault("cut-tail-above", "witness", *brokers, **seen)
 
-    def becomes(self, release: str, *brokers: int) -> Self:
-        """Let brokers run another release from now on, by their own logs."""
-        became = {f"broker-{broker}": ["4.3.1", release] for broker in brokers}
-        return self._fault("upgrade", "inject", *brokers)._fault("upgrade", "witness", *brokers, release=became)
-
     def followed(self, fault: str, *brokers: int, met: bool = True) -> Self:
         """Add the consequence of an active fault: the cluster's reaction."""
         return self._fault(fault, "consequence", *brokers, met=met)
@@ -531,13 +526,6 @@ class LogHistory:
 
     def at_rest(self, met: bool = True) -> Self:
         return self._premise("at rest", met)
-
-    def clock(self, unix_ms: int) -> Self:
-        """Look at the kit's clock; records that are produced are stamped with a millisecond after 1970."""
-        self.events.append(Call(**self._now(), op="now", node="kit", request={}))
-        value = {"seconds": 1.0, "unix_ms": unix_ms}
-        self.events.append(Answer(**self._now(), call=len(self.events) - 1, outcome="ok", value=value))
-        return self
 
     def later(self, seconds: float) -> Self:
         """Let time pass in which nothing happens but a note each second."""

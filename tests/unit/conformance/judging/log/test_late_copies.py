@@ -20,6 +20,7 @@ from conformance.judging.log.written_records import every_fact_is_looked_at
 from conformance.judging.recreations import DELETION_TIMEOUT
 from conformance.judging.topics.late_copies import late_copy_of_a_deletion_deletes_nothing
 from history.effects import Effects
+from history.events import Answer, Call
 from protocol.codes import Error
 from tests.support.histories import LogHistory, Producer
 from tests.support.judging import broken, excused, judged_by, labels
@@ -75,6 +76,15 @@ def test_what_is_no_copy() -> None:
     assert results(by_leader_alone.settled(2, 1).produce(2, "a", at=3, producer=FIRST)) == []
 
 
+def clocked(history: LogHistory, unix_ms: int) -> LogHistory:
+    """Let producers expire after 3 s, and look at the kit's clock; records are stamped with the first millisecond after 1970."""
+    history.started_with(producer_id_expiration_ms="3000")
+    call, answer = len(history.events), {"seconds": 1.0, "unix_ms": unix_ms}
+    history.events.append(Call(n=call, t=call / 100, op="now", node="kit", request={}))
+    history.events.append(Answer(n=call + 1, t=call / 100, call=call, outcome="ok", value=answer))
+    return history
+
+
 UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
     "deleted": (lambda history: history.trim(1, 1), PRODUCER_STATE_DELETED),
     "deleted, as far as is known": (
@@ -95,7 +105,7 @@ UNDECIDED: dict[str, tuple[Callable[[LogHistory], LogHistory], Evidence]] = {
         PRODUCER_STATE_EXPIRED,
     ),
     "idle for longer by the timestamp of its batch": (
-        lambda history: history.started_with(producer_id_expiration_ms="3000").clock(700).later(2.5),
+        lambda history: clocked(history, 700).later(2.5),
         PRODUCER_STATE_EXPIRED,
     ),
     "the same in a release without a setting of its own": (
@@ -119,9 +129,7 @@ KEPT: dict[str, Callable[[LogHistory], LogHistory]] = {
         .heal("remove-epoch-checkpoint", 2)
     ),
     "idle, but not for so long": lambda history: history.started_with(producer_id_expiration_ms="3000").later(2.5),
-    "idle, but not for so long by the timestamp either": lambda history: (
-        history.started_with(producer_id_expiration_ms="3000").clock(100).later(2.5)
-    ),
+    "idle, but not for so long by the timestamp either": lambda history: clocked(history, 100).later(2.5),
     "idle without such a setting": lambda history: history.started_with(log_roll_ms="3000").later(9),
     "a restart": lambda history: history.restart(1),
     "a clean election": lambda history: history.move(1, 2).settled(2, 1),
