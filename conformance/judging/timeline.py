@@ -305,7 +305,7 @@ class Timeline:
         """Return the seconds since the example began."""
         return self._events[event].t
 
-    def stamped(self, event: int) -> float:
+    def stamp_of(self, event: int) -> float:
         """Return the seconds at which the records of a Produce, by its call or its answer, were stamped: a producer's idle time
         counts from then on. Of other events, and without a clock in the history, it is their own time."""
         found = self._events[event]

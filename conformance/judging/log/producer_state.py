@@ -53,7 +53,7 @@ def may_have_expired(story: PartitionStory, since: Moment, until: Exchange) -> b
     """True if, between two moments, a producer may have been idle until its expiry, or a fault made brokers forget it."""
     timeline = story.timeline
     is_set, latest = timeline.forgets_after < inf, timeline.time(until.event) - timeline.forgets_after
-    if is_set and timeline.stamped(max(since[1], 0)) <= latest:
+    if is_set and timeline.stamp_of(max(since[1], 0)) <= latest:
         return True
     spans = story.derive(ReplicaDamage).faults_with(lambda effects: effects.forgets_producers)
     return any(span.began < until.event and since[1] < span.ended for span in spans)
