@@ -8,6 +8,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
+from typing import Any
 
 import msgspec
 
@@ -306,12 +307,12 @@ class Timeline:
         return self._events[event].t
 
     def stamp_of(self, event: int) -> float:
-        """Return the seconds at which the records of a Produce, by its call or its answer, were stamped: a producer's idle time
+        """Return the seconds of the latest timestamp that a Produce sent, given by its call or its answer: a producer's idle time
         counts from then on. Of other events, and without a clock in the history, it is their own time."""
         found = self._events[event]
         call = self._events[found.call] if isinstance(found, Answer) else found
         records = call.request.get("records") if isinstance(call, Call) else None
-        stamp = records.get("timestamp") if isinstance(records, dict) else None
+        stamp = _latest_timestamp(records) if isinstance(records, dict) else None
         began = None if stamp is None else self._unix_begin()
         return found.t if stamp is None or began is None else min(found.t, stamp / 1000 - began)
 
@@ -410,6 +411,14 @@ def _lateness_of(event: AnyEvent) -> float:
     if isinstance(event, Answer) and isinstance(event.value, dict) and "tries" in event.value:
         return float(event.value.get("late", 0.0))
     return 0.0
+
+
+def _latest_timestamp(batch: dict[str, Any]) -> int | None:
+    """Return the latest timestamp of a batch's records in ms since 1970; None if one is stamped when it is sent."""
+    own = [record.get("timestamp") for record in batch.get("records", ())]
+    stamps: list[int | None] = [batch.get("timestamp") if stamp is None else stamp for stamp in own]
+    known = [stamp for stamp in stamps if stamp is not None]
+    return max(known) if known and len(known) == len(stamps) else None
 
 
 def _releases(event: Fault) -> dict[str, str]:

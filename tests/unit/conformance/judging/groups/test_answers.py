@@ -15,7 +15,7 @@ from conformance.judging.groups.answers import (
     honest_members_stay,
     no_commit_is_refused_for_nothing,
 )
-from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
+from conformance.judging.groups.evidence import ASSIGNMENT_NOT_KNOWN, FORMER_RELEASE, MAY_BE_REMOVED, MEMBER_NOT_KNOWN
 from conformance.judging.judge import Judge, judge_history
 from protocol.codes import Error
 from tests.support.groups import READ, GroupHistory, handed_over, revoked, settled
@@ -108,6 +108,13 @@ def test_refusal_for_a_topic_that_may_be_deleted() -> None:
     assert READ.id is not None
     history.deleted(id=READ.id).commits("a", 1, 0, error=STALE)
     assert last(no_commit_is_refused_for_nothing, history) is None
+
+
+@pytest.mark.parametrize(("at", "excuse"), [(1, [("plain", FORMER_RELEASE)]), (2, [])])
+def test_refusal_by_a_release_without_assignment_epochs(at: int, excuse: list[object]) -> None:
+    """It admits no epoch but the member's; a node that runs the column's own release has to admit older ones."""
+    history = kept().becomes("4.2.2", 1).moved(at).commits("a", 1, 0, error=STALE)
+    assert excused(no_commit_is_refused_for_nothing, history) == excuse
 
 
 # --- answers
