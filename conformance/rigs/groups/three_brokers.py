@@ -51,12 +51,10 @@ class RoutedGroup(Group):
 
     def beside(self, number: int) -> list[RoutedGroup]:
         """Return further groups with topics of their own, whose records are in the same partition of the log."""
-        names = (self.bench.fresh_name("group") for _ in count())
-        index = self.log.index
-        alike = (name for name in names if Coordinator(self.bench, name).index() == index)
+        names = Coordinator(self.bench, self.name).keys_beside(self.bench.fresh_name("group") for _ in count())
         return [
             RoutedGroup(self.bench, GroupData(name, new_topic(self.bench, self.partitions), self.partitions))
-            for name in islice(alike, number)
+            for name in islice(names, number)
         ]
 
     def move_coordinator(self, how: How) -> None:

@@ -102,9 +102,9 @@ class ThreeBrokers:
         producer.continue_at(producer.producer_id, epoch)
         return producer
 
-    def transactional(self, dialect: str, timeout_ms: int = 60_000) -> CheckProducer:
-        """Return a producer with a new transactional id."""
-        name = self.bench.fresh_name("tid")
+    def transactional(self, dialect: str, timeout_ms: int = 60_000, name: str = "") -> CheckProducer:
+        """Return a producer with this transactional id, or with a new one."""
+        name = name or self.bench.fresh_name("tid")
         return CheckProducer(self.bench, self.began, name, DIALECTS[dialect], timeout_ms=timeout_ms).start()
 
     def coordinated_together(self, number: int, dialect: str = "legacy") -> list[CheckProducer]:
@@ -114,9 +114,9 @@ class ThreeBrokers:
 
     def beside(self, one: CheckProducer, timeout_ms: int = 60_000) -> Iterator[CheckProducer]:
         """Yield producers whose transactional ids share the partition of __transaction_state with this one's."""
-        index = self.state_partition(one).index
-        made = (self.transactional(one.dialect.name, timeout_ms) for _ in count())
-        return (producer for producer in made if self.state_partition(producer).index == index)
+        view = Coordinator(self.bench, one.transactional_id, CoordinatorType.TRANSACTION)
+        names = view.keys_beside(self.bench.fresh_name("tid") for _ in count())
+        return (self.transactional(one.dialect.name, timeout_ms, name) for name in names)
 
     def coordinator_of(self, producer: CheckProducer, excluding: Sequence[str] = ()) -> str:
         """Return the name of the broker that coordinates the transactional id."""
