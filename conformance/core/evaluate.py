@@ -25,6 +25,7 @@ from conformance.judging.sentences import promise_text, violation_sentence
 from conformance.judging.situations import situation_of
 from fixtures.faults.base.fault import NothingToDamage
 from fixtures.spending import spending
+from fixtures.tape import Tape
 from history.events import History, Premise
 from history.observations import Observation
 from history.shards import ExcuseCount
@@ -62,25 +63,56 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     violation and never raises it: an exception is an error of the kit. But if the history shows that the tested system failed to
     do something that it owed, or has not written a file that the check damages, the premise is lost.
     """
-    outcome = _evaluate(check, bench, arguments, context)
-    history = bench.tape.history
-    calm = is_calm(history.events)
-    return msgspec.structs.replace(
-        outcome, observations=[_add_situation(history, one, calm) for one in outcome.observations]
-    )
+    found = _Found(bench.tape)
+    end, detail, excuses = _evaluate(check, bench, arguments, context, found)
+    if end == "error":
+        return ExampleOutcome(end, detail, find_proofs(found.observations()))
+    return ExampleOutcome(end, detail, found.observations(), _count_excuses(check, bench, excuses))
 
 
-def _add_situation(history: History, one: Observation, calm: bool) -> Observation:
-    """Return the observation with its situation, or marked calm if no fault was witnessed; a scenario counts as a disturbance."""
-    if not calm:
-        situation = situation_of(history, "", one.events, one.lived)
-        return msgspec.structs.replace(one, situation=situation)
+class _Found:
+    """The observations of an example, each with the events that show it, or else with the newest answer then."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._made: list[tuple[Observation, list[int]]] = []
+
+    def add(self, made: list[Observation]) -> None:
+        self._made += [(one, one.events or [self._tape.newest_answer()]) for one in made]
+
+    def observations(self) -> list[Observation]:
+        """Return them with the faults that had changed their subjects by then and with their situations, or marked calm if no
+        fault was witnessed."""
+        history = self._tape.history
+        if is_calm(history.events):
+            return [_marked_calm(one) for one, _ in self._made]
+        changes = _changes_in(history)
+        return [_in_situation(history, one, changes.faults_behind((), by)) for one, by in self._made]
+
+
+def _marked_calm(one: Observation) -> Observation:
+    """Return the observation as calm, except for that of a scenario, which counts as a disturbance."""
     is_scenario = kind_of(shipped_rows()[one.requirement], one.case) == "scenario"
     return one if is_scenario else msgspec.structs.replace(one, calm=True)
 
 
-def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any]) -> ExampleOutcome:
-    observations: list[Observation] = []
+def _in_situation(history: History, one: Observation, lived: list[str]) -> Observation:
+    return msgspec.structs.replace(one, lived=lived, situation=situation_of(history, "", one.events, lived))
+
+
+def _changes_in(history: History) -> CausedChanges:
+    kinds = (PartitionStory, QuorumStory)
+    reading = Reading(history.example, kinds)
+    reading.feed(history.events)
+    stories = (story for kind in kinds for story in reading.stories(kind))
+    changed = {Subject(story.kind, story.name): story.changed_by or () for story in stories}
+    return CausedChanges(history, reading.timeline, changed)
+
+
+def _evaluate(
+    check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any], found: _Found
+) -> tuple[ExampleEnd, str, Excuses]:
+    """Add what the check's body observes to `found`. Return how the example ended, and the excuses of the body."""
     excuses: Excuses = Counter()
     try:
         handle = _rig_handle(check, bench, context)
@@ -93,30 +125,28 @@ def _evaluate(check: Check, bench: Bench, arguments: dict[str, Any], context: di
                 bench.tape.premise(claim.what, claim.met)
                 if not claim.met:
                     # An unmet premise ends the example.
-                    observations += _broken_promise(check, bench, claim)
+                    found.add(_broken_promise(check, bench, claim))
                     excuses.update((one.row, one.case, claim.excuse.name) for one in claim.promises if claim.excuse)
-                    return ExampleOutcome(
-                        "premise lost", claim.what, observations, _count_excuses(check, bench, excuses)
-                    )
+                    return "premise lost", claim.what, excuses
             elif isinstance(claim, ObservationClaim):
                 # Cases of other versions are left out; the body has checked the feature levels itself.
-                found = _excuse_host_sleep(bench, [_observation(check, bench, claim)], excuses)
-                observations += applicable_claims(found, facts := Facts(version=bench.column.version))
-                excuses += _count_inapplicable(found, facts)
+                made = _excuse_host_sleep(bench, [_observation(check, bench, claim)], excuses)
+                found.add(applicable_claims(made, facts := Facts(version=bench.column.version)))
+                excuses += _count_inapplicable(made, facts)
         _require_rest(check, bench)
         if not is_calm(bench.tape.history.events):
             bench.read_quorum()
     except NothingToDamage as missing:
         bench.tape.premise(str(missing), False)
-        return ExampleOutcome("premise lost", str(missing), observations, _count_excuses(check, bench, excuses))
+        return "premise lost", str(missing), excuses
     except KitError as error:
         bench.record_failure(error)
         if hindered := hindrance(bench.tape.history):
-            return ExampleOutcome("premise lost", hindered, observations, _count_excuses(check, bench, excuses))
-        return ExampleOutcome("error", f"{type(error).__name__}: {error}", find_proofs(observations))
+            return "premise lost", hindered, excuses
+        return "error", f"{type(error).__name__}: {error}", excuses
     except Exception:  # a bug of the check is trouble of the kit, and must not end the run
-        return ExampleOutcome("error", traceback.format_exc(), find_proofs(observations))
-    return ExampleOutcome("judged", "", observations, _count_excuses(check, bench, excuses))
+        return "error", traceback.format_exc(), excuses
+    return "judged", "", excuses
 
 
 def _excuse_host_sleep(bench: Bench, found: list[Observation], excuses: Excuses) -> list[Observation]:
@@ -254,21 +284,4 @@ def _observation_of(bench: Bench, row: str, case: str, claim: ObservationClaim, 
         example=example.example,
         inputs=canonical_text(example.inputs),
         events=shown_by,
-        lived=_faults_lived_through(bench, shown_by or [bench.tape.newest_answer()]),
     )
-
-
-def _faults_lived_through(bench: Bench, by: Sequence[int]) -> list[str]:
-    """Return the faults that had changed the subjects of these events.
-
-    A stored tape holds the whole example from the start, so later events are skipped by their numbers.
-    """
-    history = History(example=bench.tape.example, events=bench.tape.history.events[: max(by) + 1])
-    if is_calm(history.events):
-        return []
-    kinds = (PartitionStory, QuorumStory)
-    reading = Reading(history.example, kinds)
-    reading.feed(history.events)
-    stories = (story for kind in kinds for story in reading.stories(kind))
-    changed = {Subject(story.kind, story.name): story.changed_by or () for story in stories}
-    return CausedChanges(history, reading.timeline, changed).faults_behind((), by)
