@@ -61,6 +61,12 @@ def test_it_ends_with_the_codes_of_the_kit(tmp_path: Path, test: str, options: l
     assert Started(tmp_path, test, *options).process.wait(timeout=120) == code
 
 
+def test_a_test_that_kills_its_worker_is_not_run_again(tmp_path: Path) -> None:
+    dies = "pathlib.Path({sign!r}).open('a').write('died '); __import__('os').kill(__import__('os').getpid(), 9)"
+    started = Started(tmp_path, dies, "-n", "2")
+    assert (started.process.wait(timeout=120), started.sign.read_text()) == (1, "died ")
+
+
 def test_sigterm_ends_pytest_as_ctrl_c_does(tmp_path: Path) -> None:
     waits = "try: pathlib.Path({sign!r}).touch(); time.sleep(120)\n    finally: pathlib.Path({sign!r}).unlink()"
     started = Started(tmp_path, waits, "-n", "0")
