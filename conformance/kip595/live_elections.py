@@ -51,7 +51,10 @@ class Following:
         self.served = live.now()
         self.longest_gap = 0.0
         self.in_time = True
-        """True if no answer may have come after the voter's request timeout."""
+        """True if no answer may have come after the voter's request timeout, which counts from before a request arrives: once
+        it is served, the voter fetches from the leader again, and otherwise from the other peer."""
+        self._served: Received | None = None
+        """The fetch that was answered last, if it was served."""
         self._fetch: Received | None = live.follow(leader)
         self.epoch = epoch_of(self._fetch)
         self.vote: Received | None = None
@@ -65,6 +68,7 @@ class Following:
             before, delivered = self.live.now(), self.live.serve(fetch)
             after = self.live.now()
             self.in_time &= delivered and after - fetch.at * 1000 < SURELY
+            self._served = fetch
             self.longest_gap = max(self.longest_gap, after - self.served)
             self.served = before
         elif self.vote is not None:
@@ -95,6 +99,7 @@ class Following:
             asked, self._fetch = self._fetch or self.live.peers.receive(within=SOON), None
             if asked is None:
                 raise self.live.bench.wait.overdue("next fetch", f"{self.live.name} sends no request", SOON)
+            self._look_where_it_fetches(asked)
             if asked.api == "Vote":
                 self.vote = asked
             elif asked.api == "Fetch" and asked.peer == self.leader:
@@ -106,11 +111,18 @@ class Following:
                 self.live.dismiss(asked)
         return None
 
+    def _look_where_it_fetches(self, asked: Received) -> None:
+        self.in_time &= self._served is None or asked.api != "Fetch" or asked.peer == self.leader
+        self._served = None
+
     def wait_for(self, asked: Received | None) -> RequestWait:
         """Return the time from the last fetch that was served to a request for votes, and to the next fetch."""
         lasted = asked.at * 1000 - self.served if asked else inf
         late = 0.0 if lasted < FETCH_TIMEOUT + AT_ONCE else self.live.bench.wait.recorded_late(min(lasted / 1000, SOON))
-        following = next((one.at * 1000 for one in self.live.left_open if one.at * 1000 > self.served), self.served)
+        later = [one for one in self.live.left_open if self._served is None or one.at > self._served.at]
+        if later:
+            self._look_where_it_fetches(later[0])
+        following = next((one.at * 1000 for one in later if one.at * 1000 > self.served), self.served)
         return RequestWait(lasted, following - self.served, late)
 
 
@@ -131,9 +143,10 @@ def silent_leader_is_given_up_after_the_fetch_timeout(
         if refuses:
             following.refuse_until_it_stands()
         asked = following.vote or (None if refuses else live.vote_after(following.epoch))
-        in_time.append(following.in_time)
         found.extend([(following.epoch, asked)] if asked else [])
-        return following.wait_for(asked)
+        waited = following.wait_for(asked)
+        in_time.append(following.in_time)
+        return waited
 
     due = FETCH_TIMEOUT - CLOCK
     waits = measure_waits(wait, due + AT_ONCE)

@@ -131,7 +131,8 @@ class Voter:
                 del self.flight[peer]
 
     def ask_leader(self) -> None:
-        """Ask peers in turn: a leader that does not answer may have a successor, which another voter knows."""
+        """Ask the leader, and after each fetch without records another peer: a leader that does not answer may have a
+        successor, which that one knows."""
         if self.flight or self.now < self.fetches_at:
             return
         leader = self.routes.get(self.leader, self.peers[0])
@@ -405,6 +406,7 @@ class Voter:
         elif part["error_code"] == Error.BROKER_NOT_AVAILABLE and "never-backs-off" not in self.bugs:
             self.fetches_at = self.now + 0.02
         elif part["error_code"] == Error.NONE:
+            self.turn = 0
             if "fetch-cancels-nothing" not in self.bugs:
                 self.stands_at = float("inf")
             if (diverging := part.get("diverging_epoch")) and "keeps-tail" not in self.bugs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import msgspec
@@ -9,8 +10,13 @@ import pytest
 
 from conformance.core.checks import Check, all_checks
 from conformance.core.evaluate import ExampleOutcome, evaluate_check
-from conformance.kip595.live_elections import lost_fetches_start_no_election
+from conformance.kip595.live_elections import (
+    lost_fetches_start_no_election,
+    silent_leader_is_given_up_after_the_fetch_timeout,
+)
+from conformance.rigs.quorum.frozen import REQUEST_TIMEOUT
 from conformance.rigs.quorum.live import FETCH_TIMEOUT, LIVE_RIG, LIVE_RIG_OF_FIVE, Live
+from history.readings import Received
 from tests.support.live_voter import LiveVoter, on_live_voter
 from tests.support.probe_examples import examples
 from tests.support.voter_cluster import VoterCluster, bench_on
@@ -137,5 +143,44 @@ def test_an_answer_that_the_kit_sends_late_elects_nobody_too_early(number: int) 
     cluster = LateAnswer(LiveVoter(frozenset(), 0.001, Live.others), number)
     bench = bench_on(cluster, check, "lost-request")
     inputs = {"leader": 2, "troubles": ["lost", "refused", "lost"]}
+    outcome = evaluate_check(check, bench, inputs, msgspec.to_builtins(LIVE_RIG.prepare(bench)))
+    assert [one.detail for one in outcome.observations if one.result == "violated"] == []
+
+
+class LateRequest(LiveVoter):
+    """A voter that keeps the rules, one of whose fetches takes most of its request timeout to reach the peer."""
+
+    TAKES = 0.8 * REQUEST_TIMEOUT / 1000
+
+    def __init__(self, number: int) -> None:
+        super().__init__(frozenset(), 0.001, Live.others)
+        self.number = number
+        """That of the fetch, from 1."""
+        self.given_up_at = inf
+
+    def send(self, peer: int, api: str, body: dict[str, Any]) -> None:
+        super().send(peer, api, body)
+        self.number -= api == "Fetch"
+        if api == "Fetch" and self.number == 0:
+            self.given_up_at = self.now + REQUEST_TIMEOUT / 1000
+            self.inbox[-1] = self.flight[peer] = msgspec.structs.replace(self.inbox[-1], at=self.now + self.TAKES)
+
+    def give_up_requests(self) -> None:
+        super().give_up_requests()
+        if self.now >= self.given_up_at:
+            self.given_up_at, self.flight = inf, {}
+
+    def answer(self, asked: Received, body: dict[str, Any]) -> bool:
+        """Answer as ever; what comes after a request timeout has reached the voter, too."""
+        super().answer(asked, body)
+        return True
+
+
+@pytest.mark.parametrize("number", range(2, 14))
+def test_an_answer_to_a_request_that_was_given_up_serves_nobody(number: int) -> None:
+    """The kit answers it soon after it arrived, and yet after the voter's request timeout."""
+    check, cluster = silent_leader_is_given_up_after_the_fetch_timeout, VoterCluster(LateRequest(number))
+    bench = bench_on(cluster, check, "silent-leader")
+    inputs = {"leader": 2, "fetches": 3, "refuses": False}
     outcome = evaluate_check(check, bench, inputs, msgspec.to_builtins(LIVE_RIG.prepare(bench)))
     assert [one.detail for one in outcome.observations if one.result == "violated"] == []
