@@ -1,6 +1,6 @@
 """A group coordinator agrees with its log (GEN-13): committed offsets, members and epochs, also after loading it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hypothesis.strategies import integers, lists, sampled_from
 
@@ -41,12 +41,24 @@ def offsets_as_logged(group: TxnGroup, log: GroupLog, case: str, tried: Iterable
 
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["group"], changes=CHANGES)
-def group_is_described_as_logged(group: TxnGroup, case: str, changes: list[str]) -> Claims:
+def group_is_described_as_logged(group: TxnGroup, changes: list[str]) -> Claims:
     """After each change, the description's epochs, members and partitions are those of the group's records."""
-    log, members = GroupLog(group), Members(group, static=False)
+    yield from each_change_as_logged(GroupLog(group), group, Members(group, static=False), changes)
+
+
+def each_change_as_logged(log: GroupLog, group: TxnGroup, members: Members, changes: Sequence[str]) -> Claims:
     for change in changes:
         members.change(change)
-        yield group_as_logged(group, log, case)
+        yield group_as_logged(group, log, "group")
+
+
+def each_commit_as_logged(
+    log: GroupLog, group: TxnGroup, members: Members, changes: Sequence[str], first: int
+) -> Claims:
+    for step, change in enumerate(changes):
+        commit(group, members, change, (first + step) % group.partitions, step)
+        tried = ((first + one) % group.partitions for one in range(step + 1))
+        yield from offsets_as_logged(group, log, "offsets", tried)
 
 
 def commit(group: TxnGroup, members: Members, change: str, partition: int, offset: int) -> None:
@@ -62,14 +74,11 @@ def commit(group: TxnGroup, members: Members, change: str, partition: int, offse
 
 
 @probe("GEN-13", rig=fresh_txn_group(), cases=["offsets"], changes=OFFSET_CHANGES, first=integers(0, 3))
-def offsets_are_answered_as_logged(group: TxnGroup, case: str, changes: list[str], first: int) -> Claims:
+def offsets_are_answered_as_logged(group: TxnGroup, changes: list[str], first: int) -> Claims:
     """After each commit, in a transaction or outside one, OffsetFetch answers the offsets of the records."""
     log, members = GroupLog(group), Members(group, static=False)
     members.change("join")
-    for step, change in enumerate(changes):
-        commit(group, members, change, (first + step) % group.partitions, step)
-        tried = ((first + one) % group.partitions for one in range(step + 1))
-        yield from offsets_as_logged(group, log, case, tried)
+    yield from each_commit_as_logged(log, group, members, changes, first)
 
 
 @probe(
@@ -84,7 +93,7 @@ def offsets_are_answered_as_logged(group: TxnGroup, case: str, changes: list[str
 )
 def loaded_group_is_as_logged(group: TxnGroup, case: str, changes: list[str], offsets: list[str], last: str) -> Claims:
     """A coordinator that has loaded the records agrees with them, too, and describes what the former one did: also while a
-    member has to give partitions up, or an instance is away."""
+    member has to give partitions up, or an instance is away. So it does with the changes that follow."""
     has_instances = group.bench.column.ranges["ConsumerGroupHeartbeat"] >= STATIC_FROM
     log, members = GroupLog(group), Members(group, static=has_instances)
     for change in changes:
@@ -98,3 +107,5 @@ def loaded_group_is_as_logged(group: TxnGroup, case: str, changes: list[str], of
     after = group.describe()
     yield held_if(state_in(group, after) == state_in(group, before), before, after, case=case)
     yield from offsets_as_logged(group, log, case, (step % group.partitions for step, _ in enumerate(offsets)))
+    yield from each_change_as_logged(log, group, members, changes)
+    yield from each_commit_as_logged(log, group, members, offsets, 0)

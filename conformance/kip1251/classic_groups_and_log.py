@@ -53,6 +53,19 @@ class LoneMember:
         return group
 
 
+def lone_member(group: Group, instance_id: str | None) -> LoneMember:
+    """Return the member, which has joined and owns one partition."""
+    lone = LoneMember(group, instance_id)
+    lone.take_step({"do": "rejoin", "partitions": 1})
+    return lone
+
+
+def each_step_as_logged(lone: LoneMember, steps: Sequence[Step], case: str) -> Claims:
+    for step in steps:
+        lone.take_step(step)
+        yield from as_logged(lone, case)
+
+
 def as_logged(lone: LoneMember, case: str) -> Claims:
     """Check that the group's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _is_at_rest)
@@ -71,11 +84,7 @@ def classic_group_is_described_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None
 ) -> Claims:
     """After each rebalance, the description agrees with the group's newest record."""
-    lone = LoneMember(group, instance_id)
-    lone.take_step({"do": "rejoin", "partitions": 1})
-    for step in steps:
-        lone.take_step(step)
-        yield from as_logged(lone, case)
+    yield from each_step_as_logged(lone_member(group, instance_id), steps, case)
 
 
 @probe(
@@ -90,10 +99,10 @@ def classic_group_is_described_as_logged(
 def loaded_classic_group_is_as_logged(
     group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
 ) -> Claims:
-    """A coordinator that has loaded the newest record agrees with it, too."""
-    lone = LoneMember(group, instance_id)
-    lone.take_step({"do": "rejoin", "partitions": 1})
+    """A coordinator that has loaded the newest record agrees with it, too, and goes on from there."""
+    lone = lone_member(group, instance_id)
     for step in steps:
         lone.take_step(step)
     group.restart_coordinator(clean=clean)
     yield from as_logged(lone, case)
+    yield from each_step_as_logged(lone, steps, "classic-group")

@@ -7,7 +7,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.groups.group import Group, GroupMember, fresh_group
-from conformance.rigs.groups.group_log import GroupLog, StoredAssignment, StoredPartitions
+from conformance.rigs.groups.group_log import GroupLog, StoredAssignment
 from conformance.rigs.groups.members import Members
 from conformance.rigs.groups.three_brokers import ROUTED_CONSUMERS, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
@@ -51,10 +51,7 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
     for change in changes:
         group_members.change(change)
         for member in group_members.present:
-            record = log.current_assignment(member)
-            listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
-            detail = f"{member.id} at epoch {member.epoch} has the record {say(record)}"
-            yield held_if(in_order(record, listed), record, case="record", detail=detail)
+            yield record_in_order(log, member)
     for record, target, epoch in log.epochs_at_assignments():
         if min(target, epoch) >= 0:
             detail = (
@@ -63,9 +60,17 @@ def stored_epochs_are_ordered(group: Group, changes: list[str]) -> Claims:
             yield held_if(record.member_epoch <= target <= epoch, record, case="record", detail=detail)
 
 
-def in_order(record: StoredAssignment, listed: list[StoredPartitions]) -> bool:
+def record_in_order(log: GroupLog, member: GroupMember, *by: object) -> Claim:
+    """Observe that no assignment epoch in the member's record is above the member epoch."""
+    record = log.current_assignment(member)
+    detail = f"{member.id} at epoch {member.epoch} has the record {say(record)}"
+    return held_if(in_order(record), record, *by, row="KIP1251-AE-03", case="record", detail=detail)
+
+
+def in_order(record: StoredAssignment) -> bool:
     """True if each partition's assignment epoch is at most the member epoch; all are 0 for a member that left to
     return."""
+    listed = [*record.assigned_partitions, *record.partitions_pending_revocation]
     epochs = [epoch for topic in listed for epoch in topic.assignment_epochs or ()]
     away = record.member_epoch == LEAVE_TO_RETURN
     return len(epochs) == sum(len(topic.partitions) for topic in listed) and all(
@@ -84,6 +89,7 @@ def epochs_never_go_back(group: Group, changes: list[str]) -> Claims:
 
 @probe(
     "KIP1251-BASE-08",
+    "KIP1251-AE-03",
     rig=ROUTED_CONSUMERS,
     cases=["fail-over"],
     examples=2,
@@ -100,15 +106,18 @@ def epochs_survive_a_fail_over(group: RoutedGroup, bumps: list[int], how: How) -
         for pair, described in zip(pairs, before, strict=True):
             pair.group.await_coordinator()
             known = (pair.member.epoch, pair.other.epoch)
-            pair.member.keep_up(), pair.other.keep_up()
+            answers = {member: member.keep_up() for member in (pair.member, pair.other)}
             kept = pair.member.epoch >= known[0] and pair.other.epoch >= known[1]
             yield from not_before(pair.group, described, "fail-over", also=kept)
+            for member, answer in answers.items():
+                yield record_in_order(pair.log, member, answer)
 
 
 class Pair(NamedTuple):
-    """A group with two members that share its partitions."""
+    """A group with two members that share its partitions, and its part of the log."""
 
     group: RoutedGroup
+    log: GroupLog
     member: GroupMember
     other: GroupMember
 
@@ -120,7 +129,7 @@ class Pair(NamedTuple):
 
 def pair_of(group: RoutedGroup) -> Pair:
     group.await_coordinator()
-    pair = Pair(group, group.sole_member(), group.member())
+    pair = Pair(group, GroupLog(group, group.log.index), group.sole_member(), group.member())
     pair.other.join()
     group.heartbeat_until_settled(pair.member, pair.other)
     return pair

@@ -1,12 +1,18 @@
 """Partitions that change owners: the time, the assignment epoch, and the commits that become invalid (KIP-848,
 KIP-1251)."""
 
-from hypothesis.strategies import booleans, integers
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis.strategies import booleans, integers, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.judging.groups.story import SAFE_SHARE
 from conformance.rigs.groups.group import MANY, SHORT_SESSION, Group, GroupMember, fresh_group, new_topic
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
+from conformance.rigs.groups.three_brokers import ROUTED_CONSUMERS, RoutedGroup
+from conformance.rigs.producers.three_brokers import How
 from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.configs import ResourceType
@@ -14,7 +20,10 @@ from protocol.since import since as since_version
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
 
+BESIDE = 9
+"""The number of further groups of a coordinator that is replaced."""
 HEARTBEATS = integers(6, 8)
+HOW = sampled_from(["kill", "move"])
 IMPATIENT_MS = 1_500
 """The rebalance timeout in milliseconds of a member that is removed for keeping a partition."""
 SETTINGS_FROM = since_version("ConsumerGroupHeartbeat", "regular expressions")
@@ -40,21 +49,61 @@ REMOVAL_TIMEOUT = 30.0
 )
 def partition_that_came_back(group: Group, case: str, bumps: int, later: int, offset: int) -> Claims:
     """After a partition was lost and given back, commits at each epoch of its first ownership are refused."""
-    member = group.sole_member(bumps)
-    partition = group.partitions - 1
-    first, last = member.since[partition], member.epoch
-    lets_another_own(group, member, partition) if case == "owned-between" else loses_all_for_a_while(group, member)
-    again = member.since[partition]
-    member.bump(later)
-    group.store(member, partition, offset)
-    yield group.premise_of_holding(member, member.epoch, partition)
-    yield premise(
-        again > last, f"given back at epoch {again}, after {last}", promised=("KIP1251-BASE-03", "membership")
-    )
-    for epoch in range(first, last + 1):
-        answer = group.commit(member, {partition: offset + epoch + 1}, epoch)
-        after = group.committed_offset(partition)
-        yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
+    yield from Returned.through(case, group, bumps, later).observe_former_epochs(offset)
+
+
+@probe(
+    "KIP1251-COMMIT-08",
+    rig=ROUTED_CONSUMERS,
+    examples=2,
+    smoke=False,
+    bumps=integers(1, 3),
+    later=EPOCH_BUMPS,
+    offset=OFFSETS,
+    how=HOW,
+)
+def partition_that_came_back_before_a_fail_over(
+    group: RoutedGroup, case: str, bumps: int, later: int, offset: int, how: How
+) -> Claims:
+    """The next coordinator refuses those commits, too."""
+    groups = [group, *group.beside(BESIDE)]
+    for one in groups:
+        one.await_coordinator()
+    returned = [Returned.through(case, one, bumps, later) for one in groups]
+    group.move_coordinator(how)
+    for one, back in zip(groups, returned, strict=True):
+        one.await_coordinator()
+        yield from back.observe_former_epochs(offset)
+
+
+class Returned(NamedTuple):
+    """A partition that its owner has lost and was given again, and the epochs of the first ownership."""
+
+    group: Group
+    member: GroupMember
+    partition: int
+    first: int
+    last: int
+
+    @classmethod
+    def through(cls, case: str, group: Group, bumps: int, later: int) -> Returned:
+        member, partition = group.sole_member(bumps), group.partitions - 1
+        first, last = member.since[partition], member.epoch
+        lets_another_own(group, member, partition) if case == "owned-between" else loses_all_for_a_while(group, member)
+        member.bump(later)
+        return cls(group, member, partition, first, last)
+
+    def observe_former_epochs(self, offset: int) -> Claims:
+        """Observe COMMIT-08: a commit at each epoch of the first ownership is refused, and stores nothing."""
+        group, member, partition = self.group, self.member, self.partition
+        group.store(member, partition, offset)
+        yield group.premise_of_holding(member, member.epoch, partition)
+        again, promised = member.since[partition], ("KIP1251-BASE-03", "membership")
+        yield premise(again > self.last, f"given back at epoch {again}, after {self.last}", promised=promised)
+        for epoch in range(self.first, self.last + 1):
+            answer = group.commit(member, {partition: offset + epoch + 1}, epoch)
+            after = group.committed_offset(partition)
+            yield held_if(answer.all_answered(Error.STALE_MEMBER_EPOCH) and after.shows(offset), answer, after)
 
 
 # --- the assignment epoch, by the commits that it admits

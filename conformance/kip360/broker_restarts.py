@@ -12,7 +12,7 @@ from hypothesis.strategies import booleans, integers, lists
 from conformance.core.checks import Claim, Claims, PremiseClaim, all_met, held_if, premise, probe
 from conformance.core.damaging import Disk, Snapshots
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.outcomes import MARKER_TIMEOUT, MARKERS, KnownRecords
+from conformance.rigs.producers.outcomes import MARKER_TIMEOUT, MARKERS, KnownRecords, StableOffsets
 from conformance.rigs.producers.sequences import (
     REFUSED,
     SentBatch,
@@ -50,6 +50,8 @@ OPEN_MS = 600_000
 """A transaction timeout in milliseconds, longer than any restart, so that no coordinator aborts an open transaction."""
 LOGS = 10
 """The number of logs with overlapping transactions."""
+FEW = 6
+"""The number of logs to which producers go on writing after the restart."""
 WAITS_MS = 1_500
 """A transaction timeout in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
@@ -207,6 +209,37 @@ def read_after_the_restart(stage: Stage, ends: list[bool], sizes: list[int]) -> 
     for one in known:
         one.log.await_leader()
         yield from one.observe_each_offset("after-recovery")
+    for one in known[:FEW]:
+        write_overlapping(stage, one, ends, sizes[0])
+        yield from one.observe_each_offset("any-range")
+
+
+def open_across_the_restart(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
+    """Check TXN-10 and TXN-13: a transaction in several logs is open when the broker restarts, and others follow it."""
+    known, producer = [KnownRecords(log) for log in stage.logs(FEW)], stage.transactional(dialect, OPEN_MS)
+    for one in known:
+        one.write(producer, records)
+    yield None
+    for one in known:
+        one.log.await_leader()
+    stable = [StableOffsets(one) for one in known]
+    for committed in ends:
+        yield from read_whole(known, stable, dialect)
+        producer.end(committed)
+        for one in known:
+            one.end(producer, committed)
+        yield from read_whole(known, stable, dialect)
+        for one in known:
+            one.write(producer, records)
+    producer.end(committed=False)
+
+
+def read_whole(known: list[KnownRecords], stable: list[StableOffsets], dialect: str) -> Claims:
+    """Observe what a read_committed consumer is given of each log, and the log's last stable offset."""
+    for one, offsets in zip(known, stable, strict=True):
+        held, read = one.fetch_once()
+        yield held_if(held, read, row="KIP360-TXN-13", case=dialect)
+        yield from offsets.look()
 
 
 def write_overlapping(stage: Stage, known: KnownRecords, ends: list[bool], records: int) -> None:
@@ -248,6 +281,7 @@ def decided_before_the_kill(stage: Stage, dialect: str, records: int, committed:
     "KIP360-SEQ-12",
     "KIP360-TXN-02",
     "KIP360-INIT-09",
+    "KIP360-TXN-10",
     "KIP360-TXN-13",
     rig=STAGE,
     examples=3,
@@ -266,6 +300,7 @@ def clean_restart(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
         newest_batch_is_kept(stage, epoch, sizes),
         newest_batch_is_kept_by_an_older_snapshot(stage, epoch, sizes),
         read_after_the_restart(stage, ends, sizes),
+        *(open_across_the_restart(stage, dialect, ends, sizes[0]) for dialect in stage.dialects),
         *(zombie_of_a_forgotten_transaction(stage, dialect, sizes[0]) for dialect in stage.dialects),
         *(
             producer_of_a_forgotten_transaction(stage, dialect, size)
@@ -468,6 +503,7 @@ def waiting_for_its_time_out(stage: Stage, records: int) -> Part:
     "KIP360-SEQ-13",
     "KIP360-FENCE-08",
     "KIP360-TXN-03",
+    "KIP360-TXN-10",
     "KIP360-TXN-12",
     "KIP360-TXN-13",
     rig=STAGE,
@@ -488,5 +524,6 @@ def killed_broker(stage: Stage, epoch: int, bumps: int, sizes: list[int], ends: 
         parts.append(repeated_end(stage, bumps, committed))
     parts.append(waiting_for_its_time_out(stage, sizes[0]))
     parts.append(read_after_the_restart(stage, ends, sizes))
+    parts.extend(open_across_the_restart(stage, dialect, ends, sizes[0]) for dialect in stage.dialects)
     parts.extend(decided_before_the_kill(stage, dialect, sizes[0], committed) for dialect in stage.dialects)
     yield from across_a_restart(stage, parts, clean=False)

@@ -68,6 +68,12 @@ def as_logged(instance: Instance, case: str) -> Claims:
     yield held_if(held, shown, case=case, detail=f"the log has {say(logged)}")
 
 
+def each_step_as_logged(instance: Instance, steps: Sequence[str], records: int) -> Claims:
+    for step in steps:
+        instance.take_step(step, records)
+        yield from as_logged(instance, "transaction")
+
+
 def _is_at_rest(shown: DescribedTransaction) -> bool:
     return not shown.state.startswith("Prepare")
 
@@ -82,13 +88,10 @@ def _is_at_rest(shown: DescribedTransaction) -> bool:
     newest=booleans(),
 )
 def transaction_is_described_as_logged(
-    stage: Stage, case: str, steps: Sequence[str], timeout_ms: int, records: int, newest: bool
+    stage: Stage, steps: Sequence[str], timeout_ms: int, records: int, newest: bool
 ) -> Claims:
     """After each step the transaction is described as its newest record has it."""
-    instance = Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms)
-    for step in steps:
-        instance.take_step(step, records)
-        yield from as_logged(instance, case)
+    yield from each_step_as_logged(Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms), steps, records)
 
 
 @probe(
@@ -112,11 +115,12 @@ def loaded_transaction_is_as_logged(
     newest: bool,
     clean: bool,
 ) -> Claims:
-    """The same at a coordinator that has loaded the transactional ids, each with a history of its own."""
+    """The same at a coordinator that has loaded the transactional ids, each with a history of its own, and goes on with them."""
     instances = [Instance(stage, stage.dialects[-1 if newest else 0], timeout_ms) for _ in histories]
     for instance, steps in zip(instances, histories, strict=True):
         for step in steps:
             instance.take_step(step, records)
     stage.restart(clean=clean)
-    for instance in instances:
+    for instance, steps in zip(instances, histories, strict=True):
         yield from as_logged(instance, case)
+        yield from each_step_as_logged(instance, steps, records)

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from functools import partial
 
 import msgspec
-from hypothesis.strategies import booleans, integers, lists, permutations, sampled_from
+from hypothesis.strategies import booleans, integers, lists, sampled_from
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Claims, Rig, held_if, premise, probe
@@ -139,36 +139,38 @@ class Epochs:
         pair = {"instance": NO_EPOCH, "bump": current, "retry": retried}[kind]
         return pair, self._producer.init(*pair)
 
-    def check(self, pair: tuple[int, int], answer: InitProducerIdAnswer, case: str, *, is_first: bool) -> Claims:
+    def check(self, pair: tuple[int, int], answer: InitProducerIdAnswer, *, is_first: bool) -> Claims:
         """Check INIT-20 for an answer, which may be the first one of its coordinator."""
         retry, self._former = pair == self._sent != NO_EPOCH, self._last if is_first else self._former
         if retry and answer.error is not Error.NONE:
             return  # KIP360-INIT-09: a retry at another coordinator is fenced
         promised = ("KIP360-INIT-03", "untouched") if pair != NO_EPOCH else ("KIP360-INIT-02", "untouched")
         yield premise(answer.error is Error.NONE, f"granted: {answer}", promised=promised)
-        ordered = in_order(self._last, answer, retry=retry) and in_order(self._former, answer, retry=retry)
-        yield held_if(ordered, self._former, self._last, answer, case=case)
+        yield held_if(in_order(self._former, answer, retry=retry), self._former, answer, case="fail-over")
+        if not is_first:
+            yield held_if(in_order(self._last, answer, retry=retry), self._last, answer, case="one-coordinator")
         self._last, self._sent = answer, pair
 
 
 @probe(
     "KIP360-INIT-20",
     rig=THREE_BROKERS,
-    cases=["one-coordinator", "fail-over"],
+    cases=["fail-over"],
     smoke=False,
     kinds=lists(KINDS, min_size=8, max_size=10),
     how=HOW,
 )
-def epochs_only_grow(brokers: ThreeBrokers, case: str, kinds: list[str], how: How) -> Claims:
-    """Each answer for a transactional id has a larger epoch than the one before, or another producer id."""
+def epochs_only_grow(brokers: ThreeBrokers, kinds: list[str], how: How) -> Claims:
+    """Each answer for a transactional id has a larger epoch than the one before, or another producer id, also at the next
+    coordinator."""
     producers = brokers.coordinated_together(IDS)
     asked = [Epochs(producer) for producer in producers]
     for turn, kind in enumerate(kinds):
-        moves = case == "fail-over" and turn % BETWEEN == 0
+        moves = turn % BETWEEN == 0
         with brokers.replace_leader(brokers.state_partition(producers[0]), how) if moves else nullcontext():
             answers = [one.ask(kind) for one in asked]
         for one, (pair, answer) in zip(asked, answers, strict=True):
-            yield from one.check(pair, answer, case, is_first=moves or case == "one-coordinator")
+            yield from one.check(pair, answer, is_first=moves)
 
 
 IN_A_BLOCK = 1_000
@@ -184,24 +186,6 @@ CONTROLLER_TIMEOUT = 60.0
 @probe(
     "KIP360-INIT-19",
     rig=THREE_BROKERS,
-    cases=["across-brokers"],
-    smoke=False,
-    order=permutations([0, 1, 2]),
-    first=integers(1, AT_ONCE),
-)
-def brokers_give_different_producer_ids(brokers: ThreeBrokers, order: list[int], first: int) -> Claims:
-    """No producer id that one broker gives, over more than a block, is given by it or another again."""
-    given: set[int] = set()
-    nodes = [brokers.bench.node(brokers.bench.brokers[turn]) for turn in order]
-    yield observe_new_ids(ask_until_served(brokers.bench, partial(nodes[0].take_producer_ids, first)), given)
-    for _ in range(ALL):
-        for node in nodes:
-            yield observe_new_ids(ask_until_served(brokers.bench, partial(node.take_producer_ids, AT_ONCE)), given)
-
-
-@probe(
-    "KIP360-INIT-19",
-    rig=THREE_BROKERS,
     cases=["broker-restart"],
     smoke=False,
     how=sampled_from(["kill", "stop"]),
@@ -209,7 +193,8 @@ def brokers_give_different_producer_ids(brokers: ThreeBrokers, order: list[int],
     count=integers(6, 9),
 )
 def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, which: int, count: int) -> Claims:
-    """A broker that restarts within its block of producer ids gives none of them again, nor do the others."""
+    """A broker that restarts within its block of producer ids gives none of them again, nor do the others, over more than
+    a block of each."""
     names, given = brokers.bench.brokers, set[int]()
     for name in names:
         given.update(
@@ -220,12 +205,12 @@ def restarted_broker_gives_new_producer_ids(brokers: ThreeBrokers, how: How, whi
         pass
     await_answer(brokers.bench, restarted)
     for _ in range(ALL):
-        yield observe_new_ids(
-            ask_until_served(brokers.bench, partial(brokers.bench.node(restarted).take_producer_ids, AT_ONCE)), given
-        )
+        for name in names:
+            answer = ask_until_served(brokers.bench, partial(brokers.bench.node(name).take_producer_ids, AT_ONCE))
+            yield observe_new_ids(answer, given, "broker-restart" if name == restarted else "across-brokers")
 
 
-def observe_new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
+def observe_new_ids(answer: ProducerIdsAnswer, given: set[int], case: str) -> Claim:
     """Observe that the answer has ids, none of which was given before or is given twice."""
     again = given & set(answer.producer_ids)
     twice = len(set(answer.producer_ids)) < len(answer.producer_ids)
@@ -233,6 +218,7 @@ def observe_new_ids(answer: ProducerIdsAnswer, given: set[int]) -> Claim:
     return held_if(
         bool(answer.producer_ids) and not again and not twice,
         answer,
+        case=case,
         detail=f"given before: {say(sorted(again))}",
     )
 
@@ -268,7 +254,8 @@ def next_controller_gives_new_blocks(bench: Bench, how: How, first: int) -> Clai
     await_controller_known(bench, successor)
     for name in bench.brokers:
         for _ in range(ALL):
-            yield observe_new_ids(ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE)), given)
+            answer = ask_until_served(bench, partial(bench.node(name).take_producer_ids, AT_ONCE))
+            yield observe_new_ids(answer, given, "controller-change")
     bench.processes.start(active)
 
 

@@ -4,11 +4,9 @@ from hypothesis.strategies import booleans, integers, lists, permutations, sampl
 
 from conformance.core.checks import Claim, Claims, held_if, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage, StageProducer
-from conformance.rigs.producers.outcomes import ALL, KnownRecords
+from conformance.rigs.producers.outcomes import ALL, KnownRecords, StableOffsets
 from conformance.rigs.producers.sequences import premise_of_open_transaction
 from conformance.rigs.versions import BACK, choose_version
-from protocol.codes import Error
-from protocol.log import READ_COMMITTED, FetchOptions
 from protocol.since import since
 from protocol.words import say
 from strategies.inputs import FEW_RECORDS
@@ -76,34 +74,6 @@ def any_range_shows_whole_transactions(
     yield from known.observe_each_offset("any-range", most=most)
 
 
-class StableOffsets:
-    """The last stable offsets of a log, in the order seen within its leader epoch."""
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self._seen = 0
-
-    def look(self, open_from: dict[str, int]) -> Claims:
-        """Request the last stable offset in both ways; `open_from` has each open transaction's first offset, by
-        transactional id."""
-        read = self.log.leader().fetch(
-            self.log.fetch_from(self.log.end()), FetchOptions(isolation_level=READ_COMMITTED)
-        )
-        listed = self.log.stable_end()
-        above_start = [first for first in open_from.values() if first >= read.log_start_offset]
-        stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
-        answered, shown = (
-            read.error is Error.NONE,
-            f"the last stable offset was {self._seen} before and is {listed} by ListOffsets; open: {say(open_from)}",
-        )
-        yield held_if(answered and read.log_start_offset <= stable <= highest, read, case="bounds", detail=shown)
-        yield held_if(answered and stable >= self._seen, read, case="monotone", detail=shown)
-        yield held_if(answered and listed == stable, read, case="agreement", detail=shown)
-        if not open_from:
-            yield held_if(answered and stable == read.high_watermark, read, case="at-rest", detail=shown)
-        self._seen = stable
-
-
 @probe(
     "KIP360-TXN-10",
     rig=STAGE,
@@ -116,23 +86,23 @@ def last_stable_offset_follows_open_transactions(
     stage: Stage, order: list[int], ends: list[bool], records: int, trimmed: bool
 ) -> Claims:
     """The last stable offset stays below open transactions, moves on as they end, and at rest is the high watermark."""
-    log, plain = stage.log(), stage.idempotent()
+    known, plain = KnownRecords(stage.log()), stage.idempotent()
     producers = [stage.transactional(dialect) for dialect in ("legacy", stage.newest_dialect, "legacy")]
-    seen, open_from = StableOffsets(log), dict[str, int]()
-    yield from seen.look(open_from)
+    seen = StableOffsets(known)
+    yield from seen.look()
     for producer in producers:
-        plain.write(log)
-        open_from[producer.transactional_id] = producer.enter(log, records).base_offset
-        yield from seen.look(open_from)
+        known.write(plain, 1)
+        known.write(producer, records)
+        yield from seen.look()
     if trimmed:
-        log.delete_all_records()
-        yield from seen.look(open_from)
+        known.log.delete_all_records()
+        yield from seen.look()
     for index in order:
         producers[index].end(ends[index])
-        del open_from[producers[index].transactional_id]
-        yield from seen.look(open_from)
-    plain.write(log)
-    yield from seen.look(open_from)
+        known.end(producers[index], ends[index])
+        yield from seen.look()
+    known.write(plain, 1)
+    yield from seen.look()
 
 
 # --- what the partition tells about its producers

@@ -1,8 +1,6 @@
 """Producer state on replicas: described alike, and in force when another replica leads (KIP-360, KIP-101)."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 
 import msgspec
 from hypothesis.strategies import booleans, integers, lists, sampled_from
@@ -17,10 +15,10 @@ from conformance.rigs.producers.three_brokers import THREE_BROKERS, How, ThreeBr
 from protocol.codes import Error
 from protocol.log import EARLIEST, ProducedPartition
 from protocol.records import NewBatch, batch
-from protocol.transactions import ProducerState
-from protocol.words import say
+from protocol.transactions import ProducersOfPartition, ProducerState
 
 SIZES = lists(integers(1, 3), min_size=5, max_size=6)
+HOW = sampled_from(["move", "kill", "freeze", "stop"])
 REPLICATION_TIMEOUT = 30.0
 """Seconds within which a follower has what its leader has, when nothing is written."""
 WITHOUT_PARTITION = (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -66,38 +64,40 @@ def several_states(brokers: ThreeBrokers, partition: Partition, sizes: list[int]
     return producers
 
 
-@probe("KIP360-SEQ-14", "KIP360-TXN-07", rig=THREE_BROKERS, cases=["described"], smoke=False, sizes=SIZES)
-def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int]) -> Claims:
-    """At rest each replica describes each producer as the leader does."""
-    partition = brokers.partition()
-    producers = several_states(brokers, partition, sizes)
-    followers = brokers.others(brokers.leader_of(partition))
-    for producer in producers:
-        for name in followers:
-            states = partial(states_of, brokers, partition, producer, name)
-            met = brokers.bench.wait.becomes_true(
-                partial(agree, states),
-                f"{name} describing {producer.producer_id} as the leader does",
-                REPLICATION_TIMEOUT,
-            )
-            leaders, found = states()
-            detail = f"the leader has {say(leaders)}, {name} has {say(found)}"
-            yield held_if(met, row="KIP360-SEQ-14", case="described", detail=detail)
-            yield held_if(met, row="KIP360-TXN-07", case="follower", detail=detail)
+@probe("KIP360-SEQ-14", "KIP360-TXN-07", rig=THREE_BROKERS, cases=["described"], smoke=False, sizes=SIZES, how=HOW)
+def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int], how: How) -> Claims:
+    """At rest each replica describes each producer as the leader does, also after another one has led."""
+    partitions = [brokers.partition() for _ in range(TOGETHER)]
+    producers = [several_states(brokers, partition, sizes) for partition in partitions]
+    replace_leaders(brokers, partitions, how)
+    for partition, own in zip(partitions, producers, strict=True):
+        for name in brokers.others(brokers.leader_of(partition)):
+            yield from described_alike(brokers, partition, name, own)
 
 
-State = tuple[int, ...] | None
+def replace_leaders(brokers: ThreeBrokers, partitions: list[Partition], how: How) -> str:
+    """Replace the leader of these partitions, which is one broker; return its name."""
+    before = brokers.leader_of(partitions[0])
+    for partition in partitions:
+        if brokers.leader_of(partition) == before:
+            with brokers.replace_leader(partition, how):
+                pass
+    return before
 
 
-def states_of(brokers: ThreeBrokers, partition: Partition, producer: CheckProducer, name: str) -> tuple[State, State]:
-    """Return a producer's state at the leader, and right after it at a follower."""
-    leaders = comparable(brokers.producer_state(partition, producer))
-    return leaders, comparable(brokers.producer_state(partition, producer, brokers.bench.node(name)))
+def described_alike(brokers: ThreeBrokers, partition: Partition, name: str, producers: list[CheckProducer]) -> Claims:
+    """Observe that this follower describes the producers as the leader does, in time."""
+    answers: list[ProducersOfPartition] = []
 
+    def agree() -> bool:
+        nodes = (partition.leader(), brokers.bench.node(name))
+        answers[:] = [brokers.describe_producers(partition, node) for node in nodes]
+        leaders, followers = ([comparable(one.producer(own.producer_id)) for own in producers] for one in answers)
+        return None not in leaders and leaders == followers
 
-def agree(states: Callable[[], tuple[State, State]]) -> bool:
-    leaders, followers = states()
-    return leaders is not None and leaders == followers
+    met = brokers.bench.wait.becomes_true(agree, f"{name} describing producers as the leader does", REPLICATION_TIMEOUT)
+    yield held_if(met, *answers, row="KIP360-SEQ-14", case="described")
+    yield held_if(met, *answers, row="KIP360-TXN-07", case="follower")
 
 
 @probe(
@@ -119,7 +119,7 @@ def broker_without_the_partition_describes_nothing(brokers: ThreeBrokers, which:
     rig=THREE_BROKERS,
     cases=["duplicate-after-fail-over"],
     smoke=False,
-    how=sampled_from(["move", "kill", "freeze", "stop"]),
+    how=HOW,
     sizes=SIZES,
     gaps=lists(integers(1, 1_000_000), min_size=4, max_size=4),
 )
@@ -128,11 +128,7 @@ def next_leader_knows_producers(brokers: ThreeBrokers, how: How, sizes: list[int
     partitions = [brokers.partition() for _ in range(TOGETHER)]
     producers = [brokers.idempotent(3 * (n % 2)) for n, _ in enumerate(partitions)]
     sent = [write_batches(*written, sizes) for written in zip(producers, partitions, strict=True)]
-    before = brokers.leader_of(partitions[0])
-    for partition in partitions:
-        if brokers.leader_of(partition) == before:
-            with brokers.replace_leader(partition, how):
-                pass
+    before = replace_leaders(brokers, partitions, how)
     for producer, partition, batches in zip(producers, partitions, sent, strict=True):
         leader = brokers.leader_of(partition)
         yield premise(leader != before, f"{leader} leads {partition} after {before}")

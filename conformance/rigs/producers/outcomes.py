@@ -5,6 +5,7 @@ from conformance.rigs.producers.combined_node import Log, StageProducer
 from protocol.codes import Error
 from protocol.log import READ_COMMITTED, FetchedPartition, FetchOptions
 from protocol.records import ControlType
+from protocol.words import say
 
 MARKERS = {True: ControlType.COMMIT, False: ControlType.ABORT}
 """The control type of the marker of a committed (True) or aborted (False) transaction."""
@@ -62,9 +63,14 @@ class KnownRecords:
             self.visible.update(records)
 
     @property
+    def open_from(self) -> dict[str, int]:
+        """The first offset of each open transaction, by transactional id."""
+        return {name: min(records) for name, records in self._open.items()}
+
+    @property
     def first_open(self) -> int | None:
         """The first offset of an open transaction; None while there is none."""
-        return min((offset for records in self._open.values() for offset in records), default=None)
+        return min(self.open_from.values(), default=None)
 
     def read(self, offset: int, version: int | None = None, *, most: int = ALL) -> FetchedPartition:
         """Fetch as a read_committed consumer, at most `most` bytes or one batch."""
@@ -98,3 +104,29 @@ class KnownRecords:
         for offset in range(self.log.end() if bound is None else bound):
             read = self.read(offset, most=most)
             yield held_if(bool(read.batches) and self.matches(read, offset), read, row="KIP360-TXN-13", case=case)
+
+
+class StableOffsets:
+    """The last stable offsets of a log, in the order seen within its leader epoch."""
+
+    def __init__(self, known: KnownRecords) -> None:
+        self._known = known
+        self._seen = 0
+
+    def look(self) -> Claims:
+        """Observe KIP360-TXN-10: request the last stable offset in both ways."""
+        log, open_from = self._known.log, self._known.open_from
+        read, listed = self._known.read(log.end()), log.stable_end()
+        above_start = [first for first in open_from.values() if first >= read.log_start_offset]
+        stable, highest = read.last_stable_offset, min([read.high_watermark, *above_start])
+        shown = f"the last stable offset was {self._seen} before and is {listed} by ListOffsets; open: {say(open_from)}"
+
+        held = {
+            "bounds": read.log_start_offset <= stable <= highest,
+            "monotone": stable >= self._seen,
+            "agreement": listed == stable,
+        } | ({} if open_from else {"at-rest": stable == read.high_watermark})
+        for case, met in held.items():
+            answered = read.error is Error.NONE
+            yield held_if(answered and met, read, row="KIP360-TXN-10", case=case, detail=shown)
+        self._seen = stable

@@ -28,7 +28,7 @@ from protocol.log import EARLIEST, LATEST, READ_COMMITTED
 from protocol.messages import Topic
 from protocol.records import ControlType
 from protocol.topics import Reassignment
-from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducerState
+from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducersOfPartition, ProducerState
 
 How = Literal["move", "kill", "stop", "freeze"]
 """How a broker loses leadership: by an ordinary election, or by being killed, stopped or frozen."""
@@ -238,9 +238,10 @@ class ThreeBrokers:
         self, partition: Partition, producer: CheckProducer, node: NodeClient | None = None
     ) -> ProducerState | None:
         """Return a replica's state of a producer, by default the leader's."""
-        asked = node or partition.leader()
-        described = ask_until_served(self.bench, lambda: asked.describe_producers(partition.name, partition.index))
-        return described.producer(producer.producer_id)
+        return self.describe_producers(partition, node or partition.leader()).producer(producer.producer_id)
+
+    def describe_producers(self, partition: Partition, node: NodeClient) -> ProducersOfPartition:
+        return ask_until_served(self.bench, lambda: node.describe_producers(partition.name, partition.index))
 
     def outcome(self, partition: Partition, producer: CheckProducer) -> TransactionOutcome:
         leader = partition.leader()

@@ -23,6 +23,7 @@ from conformance.kip1251.ownership import (
     member_that_keeps_a_partition_is_removed,
     owners_never_share_an_epoch,
     partition_is_given_once_it_is_free,
+    partition_that_came_back_before_a_fail_over,
     partitions_of_a_silent_member_are_given_once_its_session_ended,
 )
 from conformance.kip1251.refused_commits import (
@@ -31,6 +32,7 @@ from conformance.kip1251.refused_commits import (
 )
 from tests.miniature.groups.played import PlayedLog, play, results
 
+BACK = {"bumps": 2, "later": 1, "offset": 5, "how": "kill"}
 FENCED = {"bumps": 1, "distance": 1}
 LOADED = {"bumps": 1, "waits": 2, "offset": 40}
 REFUSED = {"wrongs": ["older-epoch"] * 6, "ahead": 1, "offset": 4}
@@ -54,6 +56,9 @@ UNEVEN = {"others": 2, "rounds": 4, "partitions": 7}
          "KIP1251-BASE-05"),
         (epochs_survive_a_fail_over, {"bumps": [1, 2, 1], "how": "kill"}, "fail-over", 4, "epoch-one-behind-at-load",
          "KIP1251-BASE-08"),
+        (partition_that_came_back_before_a_fail_over, BACK, "owned-between", 4, "old-epochs-commit", "KIP1251-COMMIT-08"),
+        (partition_that_came_back_before_a_fail_over, BACK, "unowned-between", 4, "old-epochs-commit",
+         "KIP1251-COMMIT-08"),
         (refused_commit_is_unknown_to_the_next_coordinator, REFUSED, "", 6, "refused-commit-logged", "KIP1251-COMMIT-13"),
         (kept_over_a_load, LOADED, "restart", 12, "pending-lost-at-load", "KIP1251-PERSIST-01"),
         (kept_over_a_load, LOADED, "kill", 12, "away-instance-robbed", "KIP1251-PERSIST-01"),
@@ -64,8 +69,15 @@ UNEVEN = {"others": 2, "rounds": 4, "partitions": 7}
     ],
 )  # fmt: skip
 def test_probe_sees_the_bug(
-    check: Check, inputs: dict[str, Any], case: str, partitions: int, bug: str, row: str
+    check: Check,
+    inputs: dict[str, Any],
+    case: str,
+    partitions: int,
+    bug: str,
+    row: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(group_epochs, "GroupLog", PlayedLog)
     without = play(check, inputs, case=case, partitions=partitions)
     assert (without.end, without.detail, results(without)) == ("judged", "", set())
     assert row in {held for held, _ in results(without, "held")}

@@ -44,7 +44,9 @@ def test_epochs_of_a_transactional_id_only_grow(after: tuple[int, int], retry: b
 )
 def test_producer_ids_are_new(ids: tuple[int, ...], result: str) -> None:
     claim = observe_new_ids(
-        ProducerIdsAnswer(version=4, throttle_time_ms=0, error=Error.NONE, producer_ids=ids), {1, 2}
+        ProducerIdsAnswer(version=4, throttle_time_ms=0, error=Error.NONE, producer_ids=ids),
+        {1, 2},
+        "controller-change",
     )
     assert isinstance(claim, ObservationClaim)
     assert claim.observation.result == result
@@ -64,7 +66,7 @@ def test_producer_ids_are_new(ids: tuple[int, ...], result: str) -> None:
 def test_assignment_epochs_of_a_record(member_epoch: int, epochs: tuple[int, ...] | None, held: bool) -> None:
     listed = StoredPartitions(TOPIC, (0, 1), epochs)
     record = StoredAssignment(member_epoch, member_epoch - 1, 0, (listed,))
-    assert group_epochs.in_order(record, [listed]) is held
+    assert group_epochs.in_order(record) is held
 
 
 @pytest.mark.parametrize(
