@@ -48,10 +48,8 @@ BESIDE_SNAPSHOTS = ("older-snapshot", "snapshot-lost", "snapshot-torn", "snapsho
 """The cases of KIP360-SEQ-13, by the files on disk beside the log."""
 OPEN_MS = 600_000
 """A transaction timeout in milliseconds, longer than any restart, so that no coordinator aborts an open transaction."""
-LOGS = 10
+LOGS = 8
 """The number of logs with overlapping transactions."""
-FEW = 6
-"""The number of logs to which producers go on writing after the restart."""
 WAITS_MS = 1_500
 """A transaction timeout in milliseconds, shorter than a restart, so that it passes without a coordinator."""
 
@@ -209,14 +207,14 @@ def read_after_the_restart(stage: Stage, ends: list[bool], sizes: list[int]) -> 
     for one in known:
         one.log.await_leader()
         yield from one.observe_each_offset("after-recovery")
-    for one in known[:FEW]:
+    for one in known:
         write_overlapping(stage, one, ends, sizes[0])
         yield from one.observe_each_offset("any-range")
 
 
 def open_across_the_restart(stage: Stage, dialect: str, ends: list[bool], records: int) -> Part:
     """Check TXN-10 and TXN-13: a transaction in several logs is open when the broker restarts, and others follow it."""
-    known, producer = [KnownRecords(log) for log in stage.logs(FEW)], stage.transactional(dialect, OPEN_MS)
+    known, producer = [KnownRecords(log) for log in stage.logs(LOGS)], stage.transactional(dialect, OPEN_MS)
     for one in known:
         one.write(producer, records)
     yield None
