@@ -208,7 +208,7 @@ def as_toml(costs: Costs) -> str:
 
 
 def _as_toml(cost: Cost) -> str:
-    known = [f"{name} = {value}" for name, value in (("cpu", cost.cpu), ("boots", cost.boots)) if value is not None]
+    known = [f"{name} = {value:g}" for name, value in (("cpu", cost.cpu), ("boots", cost.boots)) if value is not None]
     fields = ", ".join([f'since = "{cost.since}"', f"seconds = {cost.seconds}", f"runs = {cost.runs}", *known])
     return f"{{ {fields} }}"
 
