@@ -11,7 +11,7 @@ from conformance.rigs.groups.group import SESSION, Group, classic_member, fresh_
 from conformance.rigs.groups.group_log import GroupLog
 from fixtures.views.member import ASSIGNOR
 from protocol.assignments import subscription
-from protocol.groups import ClassicGroup
+from protocol.groups import ClassicGroups
 from protocol.words import say
 
 STEPS = lists(
@@ -48,9 +48,8 @@ class LoneMember:
         granted(self.member.join(member_id=self.member.id, **asked), "member", SESSION)
         granted(self.member.sync({topic: partitions}, instance_id=self.instance_id), "member", SESSION)
 
-    def describe(self) -> ClassicGroup:
-        [group] = self.group.node.describe_groups([self.group.name]).groups
-        return group
+    def describe(self) -> ClassicGroups:
+        return self.group.node.describe_groups([self.group.name])
 
 
 def lone_member(group: Group, instance_id: str | None) -> LoneMember:
@@ -69,14 +68,14 @@ def each_step_as_logged(lone: LoneMember, steps: Sequence[Step], case: str) -> C
 def as_logged(lone: LoneMember, case: str) -> Claims:
     """Check that the group's description at rest matches its newest record."""
     shown, logged = yield from described_at_rest(lone.describe, lone.log.classic, _is_at_rest)
-    held = logged is not None and logged.is_described_by(shown)
+    held = logged is not None and [logged.is_described_by(one) for one in shown.groups] == [True]
     answered = not lone.member.id or (logged is not None and logged.generation == lone.member.generation)
     detail = f"the member joined at generation {lone.member.generation}; the log has {say(logged)}"
     yield held_if(held and answered, shown, case=case, detail=detail)
 
 
-def _is_at_rest(shown: ClassicGroup) -> bool:
-    return shown.group_state in ("Stable", "Empty")
+def _is_at_rest(shown: ClassicGroups) -> bool:
+    return all(one.group_state in ("Stable", "Empty") for one in shown.groups)
 
 
 @probe("GEN-13", rig=fresh_group(), cases=["classic-group"], steps=STEPS, instance_id=INSTANCES)
@@ -92,17 +91,19 @@ def classic_group_is_described_as_logged(
     rig=fresh_group(),
     cases=["loaded-classic-group"],
     smoke=False,
-    steps=STEPS,
+    histories=lists(STEPS, min_size=6, max_size=7),
     instance_id=INSTANCES,
     clean=booleans(),
 )
 def loaded_classic_group_is_as_logged(
-    group: Group, case: str, steps: Sequence[Step], instance_id: str | None, clean: bool
+    group: Group, case: str, histories: Sequence[Sequence[Step]], instance_id: str | None, clean: bool
 ) -> Claims:
-    """A coordinator that has loaded the newest record agrees with it, too, and goes on from there."""
-    lone = lone_member(group, instance_id)
-    for step in steps:
-        lone.take_step(step)
+    """A coordinator that has loaded the newest records of several groups agrees with them, too, and goes on from there."""
+    lonely = [lone_member(group.with_partitions(group.partitions), instance_id) for _ in histories]
+    for lone, steps in zip(lonely, histories, strict=True):
+        for step in steps:
+            lone.take_step(step)
     group.restart_coordinator(clean=clean)
-    yield from as_logged(lone, case)
-    yield from each_step_as_logged(lone, steps, "classic-group")
+    for lone, steps in zip(lonely, histories, strict=True):
+        yield from as_logged(lone, case)
+        yield from each_step_as_logged(lone, steps, "classic-group")
