@@ -32,7 +32,7 @@ out = click.option(
 )
 
 
-@click.group(no_args_is_help=True)
+@click.group(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 def benchmarks() -> None:
     """The kit's own measurements, printed as Markdown tables."""
 
