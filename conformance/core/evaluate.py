@@ -63,14 +63,14 @@ def evaluate_check(check: Check, bench: Bench, arguments: dict[str, Any], contex
     violation and never raises it: an exception is an error of the kit. But if the history shows that the tested system failed to
     do something that it owed, or has not written a file that the check damages, the premise is lost.
     """
-    found = _Found(bench.tape)
+    found = _Observations(bench.tape)
     end, detail, excuses = _evaluate(check, bench, arguments, context, found)
     if end == "error":
         return ExampleOutcome(end, detail, find_proofs(found.observations()))
     return ExampleOutcome(end, detail, found.observations(), _count_excuses(check, bench, excuses))
 
 
-class _Found:
+class _Observations:
     """The observations of an example, each with the events that show it, or else with the newest answer then."""
 
     def __init__(self, tape: Tape) -> None:
@@ -110,7 +110,7 @@ def _changes_in(history: History) -> CausedChanges:
 
 
 def _evaluate(
-    check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any], found: _Found
+    check: Check, bench: Bench, arguments: dict[str, Any], context: dict[str, Any], found: _Observations
 ) -> tuple[ExampleEnd, str, Excuses]:
     """Add what the check's body observes to `found`. Return how the example ended, and the excuses of the body."""
     excuses: Excuses = Counter()

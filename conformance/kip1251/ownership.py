@@ -49,7 +49,7 @@ REMOVAL_TIMEOUT = 30.0
 )
 def partition_that_came_back(group: Group, case: str, bumps: int, later: int, offset: int) -> Claims:
     """After a partition was lost and given back, commits at each epoch of its first ownership are refused."""
-    yield from Returned.through(case, group, bumps, later).observe_former_epochs(offset)
+    yield from ReturnedPartition.through(case, group, bumps, later).observe_former_epochs(offset)
 
 
 @probe(
@@ -65,18 +65,18 @@ def partition_that_came_back(group: Group, case: str, bumps: int, later: int, of
 def partition_that_came_back_before_a_fail_over(
     group: RoutedGroup, case: str, bumps: int, later: int, offset: int, how: How
 ) -> Claims:
-    """The next coordinator refuses those commits, too."""
+    """After a fail-over, too, commits at each epoch of the first ownership of a partition that came back are refused."""
     groups = [group, *group.beside(BESIDE)]
     for one in groups:
         one.await_coordinator()
-    returned = [Returned.through(case, one, bumps, later) for one in groups]
+    returned = [ReturnedPartition.through(case, one, bumps, later) for one in groups]
     group.move_coordinator(how)
     for one, back in zip(groups, returned, strict=True):
         one.await_coordinator()
         yield from back.observe_former_epochs(offset)
 
 
-class Returned(NamedTuple):
+class ReturnedPartition(NamedTuple):
     """A partition that its owner has lost and was given again, and the epochs of the first ownership."""
 
     group: Group
@@ -86,7 +86,7 @@ class Returned(NamedTuple):
     last: int
 
     @classmethod
-    def through(cls, case: str, group: Group, bumps: int, later: int) -> Returned:
+    def through(cls, case: str, group: Group, bumps: int, later: int) -> ReturnedPartition:
         member, partition = group.sole_member(bumps), group.partitions - 1
         first, last = member.since[partition], member.epoch
         lets_another_own(group, member, partition) if case == "owned-between" else loses_all_for_a_while(group, member)

@@ -69,9 +69,11 @@ def followers_describe_producers_alike(brokers: ThreeBrokers, sizes: list[int], 
     """At rest each replica describes each producer as the leader does, also after another one has led."""
     partitions = [brokers.partition() for _ in range(TOGETHER)]
     producers = [several_states(brokers, partition, sizes) for partition in partitions]
-    replace_leaders(brokers, partitions, how)
+    before = replace_leaders(brokers, partitions, how)
     for partition, own in zip(partitions, producers, strict=True):
-        for name in brokers.others(brokers.leader_of(partition)):
+        leader = brokers.leader_of(partition)
+        yield premise(leader != before, f"{leader} leads {partition} after {before}")
+        for name in brokers.others(leader):
             yield from described_alike(brokers, partition, name, own)
 
 
