@@ -423,7 +423,7 @@ UNSTABLE_OFFSETS = Evidence(
     "after a fault, an OffsetFetch without RequireStable: a new coordinator shows what is below its high watermark (KAFKA-14499)",
     about="one group",
     since="the commit",
-    until="the answer",
+    until="60 s after the last fault: by then it has loaded the group",
 )
 OFFSETS_LOST = Evidence(
     "offsets-partition-lost",

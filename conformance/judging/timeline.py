@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from history.due import SHARE, START_TIMEOUT, is_starved
+from history.due import COORDINATOR_TIMEOUT, SHARE, START_TIMEOUT, is_starved
 from history.effects import Effects
 from history.events import Answer, AnyEvent, Call, Example, Fault, Note, Overdue, Premise
 from protocol.codes import Error
@@ -363,6 +363,15 @@ class Timeline:
         """True if a phase of a fault lies between two other events."""
         place = bisect_left(self._fault_events, first + 1)
         return place < len(self._fault_events) and self._fault_events[place] < second
+
+    def may_be_loading(self, first: int, second: int) -> bool:
+        """True if a fault lies between two events, and at the second one stands, or the last one ended so shortly before that a
+        coordinator may not have loaded all yet."""
+        if not (phases := self.faults_between(first, second)):
+            return False
+        since = self.watch_time(phases[-1].event, second, COORDINATOR_TIMEOUT)
+        stand = (span for span in self.active_faults(second - 1, second) if span.effects.stands)
+        return since < COORDINATOR_TIMEOUT or any(stand)
 
     def active_faults(self, first: int, second: int) -> list[FaultSpan]:
         """Return the faults that were active at any time between two events."""

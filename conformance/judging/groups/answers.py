@@ -246,7 +246,7 @@ def _why_else(member: Member, asked: Exchange) -> Evidence | None:
         return MAY_BE_REMOVED
     granted = member.last_granted_before(asked.asked)
     is_unstable = isinstance(asked, GroupFetch) and not asked.stable
-    if is_unstable and member.story.timeline.fault_between(granted.event, asked.event):
+    if is_unstable and member.story.timeline.may_be_loading(granted.event, asked.event):
         return UNSTABLE_OFFSETS
     return member.story.why_forgotten(granted, asked)
 

@@ -130,7 +130,7 @@ def _shows_only(late: OffsetCommitResult, shown: Shown, offsets: Offsets, after:
 
 def _why_shown(handover: Handover, late: OffsetCommitResult, shown: Shown) -> Evidence | None:
     timeline = handover.story.timeline
-    if not shown.fetch.stable and timeline.fault_between(late.asked, shown.event):
+    if not shown.fetch.stable and timeline.may_be_loading(late.asked, shown.event):
         return UNSTABLE_OFFSETS
     return handover.story.why_forgotten(handover.next.began, shown.fetch)
 

@@ -120,14 +120,14 @@ def fetches_with_commits(story: PartitionStory) -> list[ShownCommit]:
 def why_older(story: PartitionStory, commit: OffsetCommitResult, fetch: FetchedOffset) -> Evidence | None:
     """Return the evidence by which the answer may be older than a commit; None without any.
 
-    A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up (KAFKA-14499).
-    Clients set RequireStable.
+    A new coordinator shows older commits to requests without RequireStable, until its high watermark has caught up (KAFKA-14499):
+    for as long as it may take to load. Java's consumer sets RequireStable, others may not.
     """
     if not _is_clean(story, commit, fetch):
         return OFFSETS_LOST
     if not _is_current(story, fetch):
         return STALE_COORDINATOR
-    unstable = not fetch.stable and story.timeline.fault_between(commit.asked, fetch.event)
+    unstable = not fetch.stable and story.timeline.may_be_loading(commit.asked, fetch.event)
     return UNSTABLE_OFFSETS if unstable else None
 
 

@@ -127,7 +127,7 @@ def _offset(partition: PartitionStory, shown: FetchedOffset, own: list[OffsetInT
         yield Finding(False, case, by, trouble, "aborted-offset")
     elif shown.offset == wanted:
         yield Finding(True, case, by)
-    elif not shown.stable:
+    elif not shown.stable and partition.timeline.may_be_loading(last, shown.event):
         yield Excuse(excuses.UNSTABLE_OFFSETS, case)
     elif shown.offset not in open_:
         trouble = f"{partition.name} shows offset {shown.offset}, {wanted} was committed last"

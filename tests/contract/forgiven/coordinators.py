@@ -35,9 +35,10 @@ def _wiped(broker: int = 1, *, when: str = "between") -> History:
     return (history.hit("wipe-disk", broker, effects=WIPED) if when == "after" else history).history
 
 
-def _unstable(*, stable: bool = False, fault: bool = True) -> History:
+def _unstable(seconds: float = 0.0, *, stable: bool = False, fault: bool = True) -> History:
+    """1 took a commit, and is killed and started; `seconds` later 2 shows none."""
     history = LogHistory().commit(1, 3, 0)
-    return (history.kill(1) if fault else history).committed(2, -1, -1, stable=stable).history
+    return (history.restart(1) if fault else history).later(seconds).committed(2, -1, -1, stable=stable).history
 
 
 def _skips(group: str = "g", commit: int = 2, *, when: str = "between") -> History:
@@ -81,9 +82,9 @@ ENTRIES = (
         near={
             "too little": lambda: _unstable(stable=True),
             "before it began": lambda: _unstable(fault=False),
+            "after it ended": lambda: _unstable(61.0),
         },
         applies={
-            "after it ended": "the answer itself ends it",
             "another subject": "any broker may become the coordinator of the group after a fault",
         },
     ),

@@ -43,9 +43,14 @@ class TestCommitted:
         assert broken(self.judge, history.committed(1, 5, 1)) == ["committed"]
 
     def test_a_new_coordinator_that_is_not_asked_for_stable_offsets(self) -> None:
-        """For a moment it shows what it had when its watermark was behind."""
-        history = LogHistory().commit(1, 3, 0).kill(1).committed(2, -1, -1, stable=False)
-        assert held(self.judge, history) == []
+        """Until it has loaded the group, it shows what it had when its watermark was behind."""
+        for seconds in (0, 59):
+            history = LogHistory().commit(1, 3, 0).kill(1).start(1).later(seconds).committed(2, -1, -1, stable=False)
+            assert held(self.judge, history) == []
+            assert excused(self.judge, history) == [("committed", UNSTABLE_OFFSETS)]
+        history = LogHistory().commit(1, 3, 0).kill(1).start(1).later(61).committed(2, -1, -1, stable=False)
+        assert broken(self.judge, history) == ["committed"]
+        history = LogHistory().commit(1, 3, 0).kill(1).later(61).committed(2, -1, -1, stable=False)
         assert excused(self.judge, history) == [("committed", UNSTABLE_OFFSETS)]
         history = LogHistory().commit(1, 3, 0).committed(1, -1, -1, stable=False)
         assert broken(self.judge, history) == ["committed"]

@@ -96,9 +96,11 @@ def test_an_offset_of_unknown_outcome_may_show() -> None:
     assert judged_by(transactions_are_atomic, open_) == []
 
 
-def test_an_unstable_offset_decides_nothing() -> None:
-    history = opened().commits(3).ends(True).rests().committed(3, 2, 0, stable=False)
+def test_an_unstable_offset_decides_nothing_after_a_fault() -> None:
+    history = opened().commits(3).ends(True).kill(2).start(2).rests().committed(3, 2, 0, stable=False)
     assert excused(transactions_are_atomic, history) == [("legacy", UNSTABLE_OFFSETS)]
+    history = opened().commits(3).ends(True).rests().committed(3, 2, 0, stable=False)
+    assert broken(transactions_are_atomic, history) == ["legacy"]
 
 
 # --- INV-07
