@@ -61,23 +61,26 @@ class Commits:
         self.bench = partition.bench
         self.via = self.bench.brokers[0]
         self._fetch = choose_version(self.bench, "OffsetFetch", back, low=ASKS_FOR_STABLE_FROM, high=BY_NAME_UNTIL)
-        version = choose_version(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=BY_NAME_UNTIL)
-        self.sent = [self._commit(offset + n, (epoch + n) % LARGEST_EPOCH, version) for n in range(GROUPS)]
+        self._commit = choose_version(self.bench, "OffsetCommit", back, low=COMMITS_EPOCH_FROM, high=BY_NAME_UNTIL)
+        self.sent: list[GroupCommit] = []
+        for n in range(GROUPS):
+            self.commit(offset + n, (epoch + n) % LARGEST_EPOCH)
 
     def coordinator(self, group: str) -> NodeClient | None:
         found = self.bench.node(self.via).find_coordinator(group, CoordinatorType.GROUP)
         return self.bench.node(found.node_id) if found.error is Error.NONE else None
 
-    def _commit(self, offset: int, epoch: int, version: int) -> GroupCommit:
+    def commit(self, offset: int, epoch: int) -> None:
+        """Commit this offset for a new group."""
         group, wanted = self.bench.fresh_name("group"), NewOffset(self.partition.topic, 0, offset, epoch)
 
         def is_committed() -> bool:
             node = self.coordinator(group)
-            answer = node.offset_commit(group, [wanted], version=version) if node else None
+            answer = node.offset_commit(group, [wanted], version=self._commit) if node else None
             return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
 
-        self.bench.eventually(is_committed, f"a commit of {group}")
-        return GroupCommit(group, offset, epoch)
+        self.bench.eventually(is_committed, f"a commit of {group}", COORDINATOR_TIMEOUT, due="coordinator")
+        self.sent.append(GroupCommit(group, offset, epoch))
 
     def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:
         """Return the answer of the current coordinator once it has loaded, even if not yet replicated
@@ -202,11 +205,13 @@ def offsets_log(bench: Bench, asked: str) -> Partition:
     back=BACK,
 )
 def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed: bool, back: int) -> Claims:
-    """The coordinator is killed, or its partition moves to another leader: the new one has all offsets and epochs."""
+    """The coordinator is killed, or its partition moves to another leader: the new one has all offsets and epochs, the last of
+    which was committed just before."""
     bench, commits = partition.bench, Commits(partition, offset, epoch, back)
     yield from commits.all_stored()
     log = offsets_log(bench, commits.via)
     before = log.wait_until_whole().leader
+    commits.commit(offset, epoch)
     if killed:
         commits.via = next(name for name in bench.brokers if bench.id_of(name) != before)
         with bench.processes.down(bench.name_of(before), role="group coordinator"):
