@@ -1,5 +1,7 @@
 """A broker that returns with an empty log directory; its partitions must still get a leader (GEN-08, KIP-858)."""
 
+from collections.abc import Sequence
+
 import msgspec
 from hypothesis.strategies import booleans, integers
 
@@ -12,6 +14,7 @@ from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
+from fixtures.wire.retriable import require_accepted
 from history.due import START_TIMEOUT
 from protocol.words import say
 
@@ -20,19 +23,28 @@ PARTITIONS = 6
 
 class LoneReplicasData(msgspec.Struct, frozen=True):
     partitions: list[PartitionData]
+    copied: PartitionData
 
 
 class LoneReplicas:
-    """Partitions with one replica each, all on the same broker: no other broker has their records."""
+    """Partitions with one replica each, all on the same broker: no other broker has their records. `copied` is led by it too, and
+    has another replica."""
 
     def __init__(self, bench: Bench, data: LoneReplicasData) -> None:
         self.bench = bench
         self.partitions = [Partition(bench, one) for one in data.partitions]
+        self.copied = Partition(bench, data.copied)
 
-    def are_led(self) -> bool:
-        """True if every partition has a leader, as the brokers that answer describe it."""
-        states = [one.newest() for one in self.partitions]
-        return all(state is not None and state.leader >= 0 for state in states)
+    def with_leader(self) -> list[Partition]:
+        """Return the partitions that have a leader, as the brokers that answer describe them."""
+        states = [(one, one.newest()) for one in self.partitions]
+        return [one for one, state in states if state is not None and state.leader >= 0]
+
+    def delete_others(self, kept: Sequence[Partition]) -> None:
+        """Delete the topics of the other partitions, which would keep the cluster from rest."""
+        stuck = [one.topic for one in self.partitions if one not in kept]
+        if stuck:
+            require_accepted(self.bench.node(self.bench.brokers[0]).delete_topics(stuck))
 
     def host_is_back(self) -> bool:
         """True if another broker lists the one with the replicas, the last one."""
@@ -41,11 +53,11 @@ class LoneReplicas:
 
 
 def _prepare(bench: Bench) -> LoneReplicasData:
-    host = bench.id_of(bench.brokers[-1])
-    partitions = [PartitionData(topic, 0) for topic in new_topics(bench, [(host,)] * PARTITIONS)]
-    for data in partitions:
+    host, other = bench.id_of(bench.brokers[-1]), bench.id_of(bench.brokers[0])
+    made = [PartitionData(topic, 0) for topic in new_topics(bench, [*[(host,)] * PARTITIONS, (host, other)])]
+    for data in made:
         Partition(bench, data).wait_until_whole()
-    return LoneReplicasData(partitions)
+    return LoneReplicasData(made[:-1], made[-1])
 
 
 LONE_REPLICAS = Rig(QUICK_CLUSTER, _prepare, LoneReplicas)
@@ -56,17 +68,20 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     """The controller knows the replicas by the id of a directory that is gone, until the broker assigns them to the new one."""
     for one in lone.partitions:
         one.write(*[b"on one disk only"] * records)
-    faults, replaced = lone.bench.faults(lone.partitions[0].topic), WipeDisk(role="leader", clean=clean)
+    faults, replaced = lone.bench.faults(lone.copied.topic), WipeDisk(role="leader", clean=clean)
     faults.inject(replaced)
     try:
         faults.heal(replaced)
     except Unhealed:
         """Whether its partitions have a leader is what the check observes, once the broker is back."""
     lone.bench.eventually(lone.host_is_back, "the broker with the empty disk unfenced", START_TIMEOUT, due="node")
-    led = lone.bench.wait.becomes_true(lone.are_led, "a leader of each partition", WITHIN)
+    led = lone.bench.wait.becomes_true(
+        lambda: lone.with_leader() == lone.partitions, "a leader of each partition", WITHIN
+    )
     for one in lone.partitions:
         state = one.newest()
         held = state is not None and state.leader >= 0
         detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
         yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
-    at_rest(*lone.partitions)
+    lone.delete_others(left := lone.with_leader())
+    at_rest(lone.copied, *left)
