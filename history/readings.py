@@ -320,6 +320,11 @@ class Metric(msgspec.Struct, frozen=True):
 
     attributes: dict[str, Any] | None
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The attributes; empty if there is no such MBean."""
+        return self.attributes or {}
+
 
 class ReadMetric(Operation[Metric], frozen=True):
     """A read of all attributes of an MBean of a node."""

@@ -303,13 +303,13 @@ class Bench:
 
         return self.tape.call(name, readings.ReadFile.op, {"path": path}, readings.File, read)
 
-    def metric(self, name: str, metric: str) -> dict[str, Any] | None:
-        """Return the attributes of a node's MBean, on a topology with `metrics`; None if it has no such MBean."""
+    def metric(self, name: str, metric: str) -> readings.Metric:
+        """Return a node's MBean, on a topology with `metrics`."""
 
         def read() -> readings.Metric:
             return readings.Metric(metrics.find(self._require_cluster().container(name), metric))
 
-        return self._read(name, readings.ReadMetric(metric), read).attributes
+        return self._read(name, readings.ReadMetric(metric), read)
 
     def run_quorum_tool(self, *arguments: str) -> readings.ToolRun:
         """Run the release's `kafka-metadata-quorum`, which reaches nodes by their names."""

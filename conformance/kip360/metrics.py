@@ -25,8 +25,8 @@ METRIC_TIMEOUT = 10.0
 
 def read(stage: Stage, metric: str, attribute: str = "Value") -> int:
     """Return the metric's value; -1 if the broker does not have it."""
-    found = stage.bench.metric(stage.broker.node, metric)
-    return -1 if found is None else int(found[attribute])
+    found = stage.bench.metric(stage.broker.node, metric).values
+    return int(found[attribute]) if found else -1
 
 
 def longest_timeout_ms(stage: Stage) -> int:

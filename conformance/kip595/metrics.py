@@ -1,6 +1,6 @@
 """The quorum in the nodes' own metrics, at rest and while its leader is replaced (KIP-595, KIP-853, KIP-996)."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from hypothesis.strategies import booleans, sampled_from
 
@@ -9,6 +9,7 @@ from conformance.judging.facts.gauges import number_of
 from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.lab import LAB, WITHIN, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN, other_leader
+from history.readings import Metric
 from protocol.log import LeaderAndEpoch
 from protocol.words import say
 
@@ -38,15 +39,15 @@ AT_BROKER = {
 }
 
 Fault = Literal["kill", "stop", "pause"]
-Metrics = dict[str, dict[str, Any]]
+Metrics = dict[str, Metric]
 
 
 @probe("KIP595-MET-01", rig=LAB, cases=["attributes"], examples=1, smoke=False)
 def nodes_have_the_attributes(lab: QuorumLab, expected: str) -> Claims:
     """Every node has the release's metrics of the quorum."""
     for name, found in lab.read_metrics().items():
-        missing = ATTRIBUTES[expected] - found.keys()
-        yield held_if(not missing, detail=f"{name} has no {say(sorted(missing))}")
+        missing = ATTRIBUTES[expected] - found.values.keys()
+        yield held_if(not missing, found, detail=f"{name} has no {say(sorted(missing))}")
 
 
 @probe("KIP595-MET-01", rig=LAB, cases=["leader-only"], examples=1, smoke=False)
@@ -56,8 +57,8 @@ def leader_has_attributes_of_its_own(lab: QuorumLab) -> Claims:
     found = lab.read_metrics()
     yield premise(lab.agreed_leader() == before, f"still {say(before)}")
     leader = lab.bench.name_of(before.leader_id)
-    having = sorted(name for name, metrics in found.items() if metrics.keys() >= LEADER_ONLY)
-    yield held_if(having == [leader], detail=f"{say(having)} have them, and {leader} leads")
+    having = sorted(name for name, metrics in found.items() if metrics.values.keys() >= LEADER_ONLY)
+    yield held_if(having == [leader], *found.values(), detail=f"{say(having)} have them, and {leader} leads")
 
 
 @probe(
@@ -108,7 +109,7 @@ def broker_finds_the_successor(lab: QuorumLab, gone: str) -> Claims:
             return False
         wanted[:] = wanted or [(led.leader_id, led.high_watermark - 1)]
         leader, committed = led.leader_id, wanted[0][1]
-        shown[:] = [(number_of(lab.gauges(lab.broker), "current-leader"), lab.applied_offset())]
+        shown[:] = [(number_of(lab.gauges(lab.broker).values, "current-leader"), lab.applied_offset())]
         return shown[0][0] == leader and shown[0][1] >= committed
 
     found = lab.bench.wait.becomes_true(has_found, f"{lab.broker} following the successor of {gone}", APPLIES_WITHIN)
@@ -138,10 +139,10 @@ APPLIES_WITHIN = 30.0
 def words_are_known(lab: QuorumLab, look: Metrics, expected: str) -> Claims:
     """Check that each node shows a state of the release."""
     for name, found in look.items():
-        state, is_broker = str(found.get("current-state")), name == lab.broker
+        state, is_broker = str(found.values.get("current-state")), name == lab.broker
         right = state in (AT_BROKER if is_broker else WORDS)[expected]
         case = "broker" if is_broker else "controller"
-        yield held_if(right, row="KIP595-MET-02", case=case, detail=f"{name} showed {state!r}")
+        yield held_if(right, found, row="KIP595-MET-02", case=case, detail=f"{name} showed {state!r}")
 
 
 # --- agreement with the protocol
@@ -155,25 +156,26 @@ def agrees_with_the_protocol(lab: QuorumLab, led: LeaderAndEpoch) -> Claims:
     still = lab.agreed_leader() == led == LeaderAndEpoch(earlier.leader_id, earlier.leader_epoch)
     yield premise(still and later.leader_epoch == led.leader_epoch, f"{say(led)} all the time")
     for name, found in look.items():
-        shown = (number_of(found, "current-leader"), number_of(found, "current-epoch"))
-        yield _met_03(shown == (led.leader_id, led.leader_epoch), "leader-and-epoch", f"{name} showed {say(shown)}")
-        vote, leads = number_of(found, "current-vote"), lab.bench.id_of(name) == led.leader_id
-        right = led.leader_id if leads else states[name].voted_id
-        yield _met_03(vote == right, "vote", f"{name} showed a vote for {vote}, not {right}")
-        unknown = number_of(found, "number-unknown-voter-connections")
-        yield _met_03(unknown == 0, "connections", f"{name} showed {unknown} voters without a connection")
+        shown = (number_of(found.values, "current-leader"), number_of(found.values, "current-epoch"))
+        right = shown == (led.leader_id, led.leader_epoch)
+        yield _met_03(right, found, "leader-and-epoch", f"{name} showed {say(shown)}")
+        vote, leads = number_of(found.values, "current-vote"), lab.bench.id_of(name) == led.leader_id
+        voted = led.leader_id if leads else states[name].voted_id
+        yield _met_03(vote == voted, found, "vote", f"{name} showed a vote for {vote}, not {voted}")
+        unknown = number_of(found.values, "number-unknown-voter-connections")
+        yield _met_03(unknown == 0, found, "connections", f"{name} showed {unknown} voters without a connection")
     leader = look[lab.bench.name_of(led.leader_id)]
     for gauge, first, last in (
         ("high-watermark", earlier.high_watermark, later.high_watermark),
         ("log-end-offset", own_end(led.leader_id, earlier), own_end(led.leader_id, later)),
     ):
-        known = number_of(leader, gauge)
+        known = number_of(leader.values, gauge)
         text = f"the leader showed the {gauge} {known}, and described {first}, then {last}"
-        yield _met_03(first <= known <= last, "high-watermark", text)
+        yield _met_03(first <= known <= last, leader, "high-watermark", text)
 
 
-def _met_03(right: bool, case: str, detail: str) -> Claim:
-    return held_if(right, row="KIP595-MET-03", case=case, detail=detail)
+def _met_03(right: bool, by: Metric, case: str, detail: str) -> Claim:
+    return held_if(right, by, row="KIP595-MET-03", case=case, detail=detail)
 
 
 MAX_WAIT = 0.5
@@ -189,11 +191,13 @@ def watermarks_catch_up(lab: QuorumLab) -> Claims:
 
     def all_have_it() -> bool:
         shown.update(lab.read_metrics())
-        return all(number_of(found, "high-watermark") >= wanted for found in shown.values())
+        return all(number_of(found.values, "high-watermark") >= wanted for found in shown.values())
 
     learnt = lab.bench.wait.becomes_true(all_have_it, f"the high watermark {wanted} at all nodes", MAX_WAIT + SLACK)
-    known = {name: number_of(found, "high-watermark") for name, found in shown.items()}
-    yield held_if(learnt, row="KIP595-HW-06", case="catches-up", detail=f"the leader's was {wanted}: {say(known)}")
+    for name, found in shown.items():
+        known = number_of(found.values, "high-watermark")
+        detail = f"the leader's was {wanted}, and {name} showed {known}"
+        yield held_if(known >= wanted or learnt, found, row="KIP595-HW-06", case="catches-up", detail=detail)
 
 
 # --- rates
@@ -210,34 +214,34 @@ def rates_are_of_the_role(lab: QuorumLab, returned: str) -> Claims:
 
     def all_moved() -> bool:
         look.update(lab.read_metrics())
-        return not list(wrong_rates(look, leader, returned, lab.broker))
+        return not any(wrong_rates(look, leader, returned, lab.broker).values())
 
     moved = lab.bench.wait.becomes_true(all_moved, "rates of the leader and of those who fetch", RATES_WITHIN)
     yield premise(lab.one("leader") == leader, f"{leader} still leads")
-    wrong = dict(wrong_rates(look, leader, returned, lab.broker))
-    for case in ("append", "fetch", "commit-latency", "election-latency", "poll-idle"):
-        detail = wrong.get(case, "")
-        yield held_if(moved if detail else True, row="KIP595-MET-04", case=case, detail=detail)
+    for (case, name), wrong in wrong_rates(look, leader, returned, lab.broker).items():
+        yield held_if(moved if wrong else True, look[name], row="KIP595-MET-04", case=case, detail=wrong)
 
 
 RATES_WITHIN = 10.0
 """Seconds within which a process has fetched or appended several records: the leader appends one each half second."""
 
 
-def wrong_rates(look: Metrics, leader: str, follower: str, broker: str) -> list[tuple[str, str]]:
-    """Return the cases that these metrics do not show yet, with what they show."""
-    found = list[tuple[str, str]]()
+def wrong_rates(look: Metrics, leader: str, follower: str, broker: str) -> dict[tuple[str, str], str]:
+    """Return what these metrics do not show yet, in words, by case and node; empty where they show it."""
+    found = dict[tuple[str, str], str]()
     for name in (leader, follower, broker):
-        appends, fetches = (float(look[name].get(f"{what}-records-rate") or 0) for what in ("append", "fetch"))
-        if (appends > 0) != (name == leader):
-            found.append(("append", f"{name} showed an append rate of {appends:.3f}, and {leader} leads"))
-        if name != leader and fetches <= 0:
-            found.append(("fetch", f"{name} showed a fetch rate of {fetches:.3f}, and {leader} leads"))
-        idle = look[name].get("poll-idle-ratio-avg")
-        if not isinstance(idle, float | int) or not 0 <= idle <= 1:
-            found.append(("poll-idle", f"{name} showed {idle}"))
+        shown = look[name].values
+        appends, fetches = (float(shown.get(f"{what}-records-rate") or 0) for what in ("append", "fetch"))
+        wrong = (appends > 0) != (name == leader)
+        found["append", name] = f"{name} showed an append rate of {appends:.3f}, and {leader} leads" if wrong else ""
+        if name != leader:
+            wrong = fetches <= 0
+            found["fetch", name] = f"{name} showed a fetch rate of {fetches:.3f}, and {leader} leads" if wrong else ""
+        idle = shown.get("poll-idle-ratio-avg")
+        right = isinstance(idle, float | int) and 0 <= idle <= 1
+        found["poll-idle", name] = "" if right else f"{name} showed {idle}"
     for case in ("commit-latency", "election-latency"):
-        values = [look[leader].get(f"{case}-{kind}") for kind in ("avg", "max")]
-        if not all(isinstance(one, float | int) and one >= 0 for one in values):
-            found.append((case, f"the leader {leader} showed {say(values)}"))
+        values = [look[leader].values.get(f"{case}-{kind}") for kind in ("avg", "max")]
+        right = all(isinstance(one, float | int) and one >= 0 for one in values)
+        found[case, leader] = "" if right else f"the leader {leader} showed {say(values)}"
     return found

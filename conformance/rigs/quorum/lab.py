@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
@@ -13,6 +12,7 @@ from conformance.rigs.quorum.fetching import own_end
 from conformance.rigs.quorum.quorum import Quorum, QuorumData, cluster_id_of
 from conformance.rigs.quorum.successors import await_other_leader, other_leader
 from fixtures.wire import ConnectionClosed, Unanswered
+from history.readings import Metric
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
@@ -50,11 +50,11 @@ class QuorumLab(Quorum):
 
     # --- its metrics
 
-    def gauges(self, name: str) -> dict[str, Any]:
+    def gauges(self, name: str) -> Metric:
         """Return the node's metrics of the quorum."""
-        return self.bench.metric(name, RAFT) or {}
+        return self.bench.metric(name, RAFT)
 
-    def read_metrics(self, *gone: str) -> dict[str, dict[str, Any]]:
+    def read_metrics(self, *gone: str) -> dict[str, Metric]:
         """Read the metrics of the quorum of all nodes but those that are gone, and what the broker has applied."""
         if self.broker not in gone:
             self.applied_offset()
@@ -62,7 +62,7 @@ class QuorumLab(Quorum):
 
     def applied_offset(self) -> int:
         """Return the offset of the last record of the metadata log that the broker has applied; -1 for none."""
-        return number_of(self.bench.metric(self.broker, APPLIED) or {}, "last-applied-record-offset")
+        return number_of(self.bench.metric(self.broker, APPLIED).values, "last-applied-record-offset")
 
     # --- before the leader goes
 
@@ -96,11 +96,9 @@ class QuorumLab(Quorum):
         """Wait until another controller leads with a known high watermark; return the end of the wait, and its description."""
         return await_other_leader(self.bench, gone, within)
 
-    def await_successor_in_metrics(
-        self, gone: list[str], within: float
-    ) -> tuple[Settled, list[dict[str, dict[str, Any]]]]:
+    def await_successor_in_metrics(self, gone: list[str], within: float) -> tuple[Settled, list[dict[str, Metric]]]:
         """Wait until another controller leads. Return the end of the wait, and the metrics of the other nodes meanwhile."""
-        looks = list[dict[str, dict[str, Any]]]()
+        looks = list[dict[str, Metric]]()
 
         def leads() -> bool:
             looks.append(self.read_metrics(*gone))

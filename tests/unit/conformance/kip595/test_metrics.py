@@ -24,6 +24,7 @@ from conformance.kip595.metrics import (
     wrong_rates,
 )
 from conformance.rigs.quorum.lab import QuorumLab
+from history.readings import Metric
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import METADATA_TOPIC, QuorumAnswer, QuorumReplica
@@ -70,8 +71,8 @@ class Shown:
     def describe_quorum(self) -> QuorumAnswer:
         return self.describe_by_leader()
 
-    def gauges(self, name: str) -> dict[str, Any]:
-        return self._look[name]
+    def gauges(self, name: str) -> Metric:
+        return Metric(self._look[name])
 
     def applied_offset(self) -> int:
         return self._applied
@@ -82,8 +83,8 @@ class Shown:
     def name_of(self, id: int) -> str:
         return next(name for name, known in IDS.items() if known == id)
 
-    def read_metrics(self) -> dict[str, dict[str, Any]]:
-        return self._look
+    def read_metrics(self) -> dict[str, Metric]:
+        return {name: self.gauges(name) for name in self._look}
 
     def agreed_leader(self) -> LeaderAndEpoch:
         return LED
@@ -162,7 +163,8 @@ def test_a_broker_has_no_successor_to_find_where_there_is_none() -> None:
     ],
 )
 def test_states_are_those_of_the_release_and_role(node: str, state: str, expected: str, cases: set[str]) -> None:
-    assert violated(words_are_known(shown("broker-1"), {node: {"current-state": state}}, expected)) == cases
+    look = {node: Metric({"current-state": state})}
+    assert violated(words_are_known(shown("broker-1"), look, expected)) == cases
 
 
 RATES = {"append-records-rate": 0.0, "fetch-records-rate": 1.0, "poll-idle-ratio-avg": 0.9}
@@ -185,8 +187,8 @@ LEADERS = {**RATES, **LATENCIES, "append-records-rate": 2.0}
 def test_rates_of_another_role_are_violations(
     leader: dict[str, Any], follower: dict[str, Any], cases: set[str]
 ) -> None:
-    look = {"one": {**LEADERS, **leader}, "two": {**RATES, **follower}, "broker": RATES}
-    assert {case for case, _ in wrong_rates(look, "one", "two", "broker")} == cases
+    look = {"one": Metric({**LEADERS, **leader}), "two": Metric({**RATES, **follower}), "broker": Metric(RATES)}
+    assert {case for (case, _), wrong in wrong_rates(look, "one", "two", "broker").items() if wrong} == cases
 
 
 # --- what nodes catch up with, and what they must have
