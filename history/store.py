@@ -16,7 +16,8 @@ import zstandard
 from history.events import AnyEvent, End, Example, History, Line
 from history.schema import require_current
 
-_encoder = msgspec.json.Encoder(order="sorted")
+_encoder = msgspec.json.Encoder()
+"""Keeps the order of fields, in which sentences name them: a history judged again gives the same words."""
 _decoder = msgspec.json.Decoder(Line)
 
 Buffer: TypeAlias = bytes | mmap.mmap

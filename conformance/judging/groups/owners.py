@@ -74,7 +74,7 @@ def handovers(story: GroupStory) -> list[Handover]:
     that leader assigned last, so a classic member whose partition another one was given since owns it no more.
     """
     found: list[Handover] = []
-    for holds in story.derive(holds_by_place).values():
+    for _, holds in sorted(story.derive(holds_by_place).items(), key=lambda item: item[0]):
         for n, next in enumerate(holds):
             former = [
                 one

@@ -59,6 +59,16 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert (second.example.example, second.complete) == ("e-2", True)
 
 
+def test_fields_keep_their_order(tmp_path: Path) -> None:
+    """Sentences name them in it, also those of a history that is judged again."""
+    request = {"position": 1, "name": "b", "about": {"z": 0, "a": 1}}
+    begun, *_ = example("e-1")
+    call = Call(n=0, t=0.0, op="fetch", node="broker-1", request=request)
+    _, again = read_lines(write(tmp_path / "gw0.jsonl.zst", [begun, call]))
+    assert isinstance(again, Call)
+    assert repr(again.request) == repr(request)
+
+
 def test_each_example_is_a_frame_of_its_own(tmp_path: Path) -> None:
     one, two = example("e-1"), example("e-2")
     write(tmp_path / "one", one)

@@ -439,3 +439,11 @@ def test_damage_to_the_log_of_the_group(partition: str, expected: list[tuple[str
 def test_coordinator_that_does_not_hear_of_its_successor() -> None:
     history = revoked().hit("cut-off-from-controllers", 1).beats("b", 2, given=(1,))
     assert excused(at_most_one_owner, history) == [("dynamic", STALE_COORDINATOR)]
+
+
+def test_partitions_come_in_their_order() -> None:
+    """Judging again must give the same lines."""
+    many = tuple(range(8))
+    history = GroupHistory().joins("a", 1, many).joins("b", 2, ()).beats("b", 2, given=many)
+    found = judge_history([at_most_one_owner], history.history).observations
+    assert [one.detail.split(" partition ")[1][0] for one in found] == [str(n) for n in many]
