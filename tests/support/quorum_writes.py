@@ -48,14 +48,15 @@ class WrittenHistory(QuorumHistory):
         return self._written(node, "delete_topics", {"topics": [topic]}, {"topics": [result]}, error)
 
     def shows(self, broker: int, **topics: int) -> Self:
-        """Answer Metadata with topics and their ids, 0 for no such topic."""
+        """Answer Metadata with topics and their ids: 0 for no such topic, -1 for one in a version without ids."""
         there = {
             "error_code": 0,
             "partitions": [{"leader_id": 1, "leader_epoch": 0, "isr_nodes": [1], "replica_nodes": [1]}],
         }
         gone = {"error_code": 3, "partitions": []}
         found = [
-            {"name": name, "topic_id": str(UUID(int=id)), **(there if id else gone)} for name, id in topics.items()
+            {"name": name, "topic_id": str(UUID(int=id)) if id >= 0 else None, **(there if id else gone)}
+            for name, id in topics.items()
         ]
         return self.call(broker, "metadata", {}, {"topics": found})
 

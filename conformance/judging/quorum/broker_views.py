@@ -59,12 +59,20 @@ def _before_a_step_back(
     for one in seen:
         if one.exists and one.topic_id is not None and one.topic_id in gone and gone[one.topic_id].event < one.asked:
             return gone[one.topic_id], one
-        if shown is not None and shown.event < one.asked and (not one.exists or one.topic_id != shown.topic_id):
+        if shown is not None and shown.event < one.asked and (not one.exists or _is_another(one, shown)):
             if not _may_be_deleted(topic, shown, one.event):
                 return shown, one
             gone[shown.topic_id] = one
-        shown = one if one.exists else None
+        if not one.exists:
+            shown = None
+        elif shown is None or one.topic_id is not None:
+            shown = one
     return None
+
+
+def _is_another(one: TopicDescription, shown: TopicDescription) -> bool:
+    """True if two answers show different topics, as far as both have the topic's id: Metadata has it from version 10 on."""
+    return one.topic_id is not None is not shown.topic_id and one.topic_id != shown.topic_id
 
 
 def _may_be_deleted(topic: ResourceStory, shown: TopicDescription, event: int) -> bool:

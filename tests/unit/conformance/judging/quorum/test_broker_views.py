@@ -21,6 +21,11 @@ SHOWN: dict[str, tuple[Happens, list[str]]] = {
     "it may be deleted": (lambda h: h.shows(1, a=1).deletes("a", 1, error=None).shows(1, a=0), ["held"]),
     "it comes back": (lambda h: h.shows(1, a=1).deletes("a", 1).shows(1, a=0).shows(1, a=1), ["violated"]),
     "another one takes its name": (lambda h: h.shows(1, a=1).deletes("a", 1).shows(1, a=0).shows(1, a=2), ["held"]),
+    "an older version has no id": (lambda h: h.shows(1, a=1).shows(1, a=-1).shows(1, a=1), ["held"]),
+    "another one is shown by a version without ids in between": (
+        lambda h: h.shows(1, a=1).shows(1, a=-1).shows(1, a=2),
+        ["violated"],
+    ),
     "it is created again, and lost": (
         lambda h: h.shows(1, a=1).deletes("a", 1).creates("a", 1, id=2).shows(1, a=2).shows(1, a=0),
         ["violated"],
