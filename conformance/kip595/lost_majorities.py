@@ -14,20 +14,17 @@ from conformance.rigs.quorum.disturbed import (
     SETTLES_WITHIN,
     DisturbedQuorum,
     all_run,
+    controllers_catch_up,
     described_by_leader,
     quorum_scenario,
     settles,
 )
-from conformance.rigs.quorum.successors import ELECTS_WITHIN, successor_leads
+from conformance.rigs.quorum.successors import successor_leads
 from conformance.rigs.quorum.writer import WAITS, Write
 from history.due import is_starved
-from protocol.quorum import QuorumAnswer
-from protocol.since import since
 from protocol.words import say
 
 How = Literal["paused", "down"]
-
-PRE_VOTES_FROM = since("VoteRequest", "PreVote")
 
 MISSED_FOR = 6.0
 """Seconds of writing with one follower down or frozen: three fetch timeouts."""
@@ -58,9 +55,11 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     ways: tuple[How, ...] = ("paused", "down")
     for how in ways:
         with disturbed.away(follower, "voter", frozen=how == "paused"):
-            found = progress(disturbed, returned=how == "down")
+            found = progress(disturbed)
         yield from keeps_committing(disturbed, found, max(calm), how)
         yield all_run(disturbed)
+        # Before pre-votes a follower that returns from a freeze may depose the leader: the next phase begins after that.
+        yield from controllers_catch_up(disturbed)
     disturbed.writer.waits = WAITS
     with ExitStack() as frozen:
         for name in disturbed.others(leader):
@@ -69,30 +68,12 @@ def followers_are_lost(disturbed: DisturbedQuorum, pick: int) -> Claims:
     yield from settles(disturbed)
 
 
-def progress(disturbed: DisturbedQuorum, *, returned: bool) -> WriteProgress:
-    """Write for a while, and look at the high watermark before and after it; -1 if no controller leads.
-
-    Before pre-votes a follower that has just `returned` from a freeze may have deposed the leader; that election is awaited.
-    """
+def progress(disturbed: DisturbedQuorum) -> WriteProgress:
+    """Write for a while, and look at the high watermark before and after it; -1 if no controller leads."""
     before = described_by_leader(disturbed)
-    if before is None and returned and disturbed.quorum.version("Vote") < PRE_VOTES_FROM:
-        before = leader_after_an_election(disturbed)
     writes = disturbed.write_for(MISSED_FOR)
     after = described_by_leader(disturbed)
     return WriteProgress(writes, before.high_watermark if before else -1, after.high_watermark if after else -1)
-
-
-def leader_after_an_election(disturbed: DisturbedQuorum) -> QuorumAnswer | None:
-    """Return the description by a leader, once there is one; None if there is none in time."""
-    found = list[QuorumAnswer]()
-
-    def leads() -> bool:
-        described = described_by_leader(disturbed)
-        found.extend([described] if described is not None else [])
-        return bool(found)
-
-    disturbed.bench.wait.becomes_true(leads, "a leader with a high watermark", ELECTS_WITHIN)
-    return found[-1] if found else None
 
 
 def keeps_committing(disturbed: DisturbedQuorum, found: WriteProgress, usual: float, case: How) -> Claims:

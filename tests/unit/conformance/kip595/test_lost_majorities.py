@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
 import pytest
 
-from conformance.kip595.lost_majorities import WriteProgress, keeps_committing, progress
+from conformance.kip595.lost_majorities import WriteProgress, keeps_committing
 from conformance.rigs.quorum.writer import Outcome, Write
-from protocol.codes import Error
-from protocol.quorum import METADATA_TOPIC, QuorumAnswer
 from tests.support.disturbed_quorum import FakeDisturbed, as_disturbed, results
 
 
@@ -41,34 +36,3 @@ def test_a_starved_kit_proves_nothing() -> None:
     assert results(keeps_committing(as_disturbed(FakeDisturbed(late=1.0)), found, 0.1, "down")) == [
         ("down", "kit-starved")
     ]
-
-
-class Deposed(FakeDisturbed):
-    """A quorum that has no leader at the first look, and one at the next."""
-
-    def __init__(self, vote: int) -> None:
-        super().__init__()
-        self._vote = vote
-        self._looks = 0
-
-    def version(self, api: str) -> int:
-        assert api == "Vote"
-        return self._vote
-
-    def answers(self, names: Iterable[str], ask: Callable[[str], Any]) -> dict[str, Any]:
-        self._looks += 1
-        found = QuorumAnswer(
-            version=1, topic=METADATA_TOPIC, partition=0, error=Error.NONE, leader_id=102, leader_epoch=5,
-            high_watermark=self._looks,
-        )  # fmt: skip
-        return {} if self._looks == 1 else {"controller-102": found}
-
-    def write_for(self, seconds: float) -> list[Write]:
-        return []
-
-
-@pytest.mark.parametrize(("vote", "returned", "before"), [(1, True, 2), (1, False, -1), (2, True, -1)])
-def test_before_pre_votes_an_election_may_follow_the_return_of_a_follower(
-    vote: int, returned: bool, before: int
-) -> None:
-    assert progress(as_disturbed(Deposed(vote)), returned=returned).before == before
