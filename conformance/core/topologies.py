@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from conformance.catalogue.applicability import in_range
 from fixtures.cluster import Topology
 from fixtures.cluster.config import OWN_SETTINGS
 from fixtures.faults.lab import DIRECTORIES, QUICK
@@ -88,6 +89,12 @@ def adapt_topology(
         features={**topology.features, **features},
         config={**topology.config, **properties},
     )
+
+
+def knows_level(topology: Topology, version: str) -> bool:
+    """True if a release knows the metadata.version at which the topology's nodes are formatted (`3.9-IV0`), if it names one."""
+    level = topology.features.get("metadata.version", "")
+    return not level or in_range(version, f"{level.partition('-')[0]}..")
 
 
 def where_kit_sets(setting: str) -> str:

@@ -16,6 +16,7 @@ from conformance.catalogue.floors import by_situation, floor_of, may_fill, shapi
 from conformance.catalogue.rows import LATER, RECORDED, Requirement
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleEnd, canonical_text, evaluate_check, find_proofs, judge_on_column
+from conformance.core.topologies import knows_level
 from conformance.judging.due import ended_by_itself, hindrance
 from conformance.judging.judge import JudgingResult
 from conformance.running.check_run import CheckRun
@@ -87,7 +88,10 @@ class ProbeRun(CheckRun):
         return [case for case in wanted if case in known]
 
     def _own_rows(self, facts: Facts) -> list[Requirement]:
-        """Return the rows that apply. Before a cluster exists, this depends on the version alone, not on its feature levels."""
+        """Return the rows that apply, none for a release that could not be formatted for the check. Before a cluster exists, this
+        depends on the version alone, not on its feature levels."""
+        if not knows_level(self.check.topology, facts.version):
+            return []
         return [row for id in self.check.own_rows if applies(facts, (row := shipped_rows()[id]).applies, row.needs)]
 
     def _inputs_of(self, case: str, round: int) -> Iterator[dict[str, Any]]:

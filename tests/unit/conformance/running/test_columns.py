@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.topologies import TOPOLOGIES, adapt_topology, where_kit_sets
+from conformance.core.topologies import TOPOLOGIES, UPGRADED_QUORUM, adapt_topology, knows_level, where_kit_sets
 from conformance.running.columns import Overrides, wanted_columns
 from conformance.running.lab import column_of
 from conformance.running.session import _early_end, _refuse_twice
@@ -100,6 +100,14 @@ def test_a_column_is_its_jars_and_its_configuration() -> None:
 def test_settings_go_to_every_node_of_a_topology() -> None:
     for topology in TOPOLOGIES:
         assert adapt_topology(topology, "4.3.1", {}, {"license.key": "k"}).config["license.key"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("version", "known"), [("3.8.1", False), ("3.9.2", True), ("4.0.0-rc1", True), ("4.3.1", True)]
+)
+def test_no_release_is_formatted_at_a_level_that_it_does_not_know(version: str, known: bool) -> None:
+    assert knows_level(UPGRADED_QUORUM, version) is known
+    assert knows_level(TOPOLOGIES[0], version)
 
 
 @pytest.mark.parametrize(
