@@ -63,7 +63,15 @@ def _prepare(bench: Bench) -> LoneReplicasData:
 LONE_REPLICAS = Rig(QUICK_CLUSTER, _prepare, LoneReplicas)
 
 
-@log_scenario("GEN-SC-03", "GEN-08", rig=LONE_REPLICAS, examples=5, clean=booleans(), records=integers(1, 3))
+@log_scenario(
+    "GEN-SC-03",
+    "GEN-08",
+    rig=LONE_REPLICAS,
+    cases=["disk-replaced"],
+    examples=5,
+    clean=booleans(),
+    records=integers(1, 3),
+)
 def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records: int) -> Claims:
     """The controller knows the replicas by the id of a directory that is gone, until the broker assigns them to the new one."""
     for one in lone.partitions:
@@ -79,9 +87,9 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
         lambda: lone.with_leader() == lone.partitions, "a leader of each partition", WITHIN
     )
     for one in lone.partitions:
-        state = one.newest()
+        state = one.newest_in(shown := one.answers())
         held = state is not None and state.leader >= 0
         detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
-        yield held_if(held or led.require_also(False), row="GEN-08", case="disk-replaced", detail=detail, label=label)
+        yield held_if(held or led.require_also(False), *shown.values(), detail=detail, label=label)
     lone.delete_others(left := lone.with_leader())
     at_rest(lone.copied, *left)
