@@ -79,7 +79,7 @@ class Commits:
             answer = node.offset_commit(group, [wanted], version=self._commit) if node else None
             return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
 
-        self.bench.eventually(is_committed, f"a commit of {group}", COORDINATOR_TIMEOUT, due="coordinator")
+        self.bench.eventually(is_committed, f"a commit of {group}")
         self.sent.append(GroupCommit(group, offset, epoch))
 
     def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:
