@@ -68,6 +68,8 @@ def removed_replica_is_all_that_is_left(replicas: EligibleReplicas, records: int
     known = say(strict.state_known_to(asked))
     detail = f"{kept} leads {replicas.alone}, and not {strict}, of which {removed} was eligible: {known}"
     yield held_if(led, row="GEN-08", case="clean", detail=detail)
-    if led.outcome is not True:  # without a leader it would keep the cluster from rest
+    if led.outcome is True:
+        at_rest(strict, replicas.shown)
+    else:  # without a leader it would keep the cluster from rest
         replicas.delete_topic()
-    at_rest(*replicas.with_leader())
+        at_rest(replicas.alone, replicas.shown)

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claims, Rig, held_if
+from conformance.core.checks import Claims, Rig, held_if, premise
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
@@ -23,28 +23,27 @@ PARTITIONS = 6
 
 class LoneReplicasData(msgspec.Struct, frozen=True):
     partitions: list[PartitionData]
-    copied: PartitionData
+    with_follower: PartitionData
 
 
 class LoneReplicas:
-    """Partitions with one replica each, all on the same broker: no other broker has their records. `copied` is led by it too, and
-    has another replica."""
+    """Partitions with one replica each, all on the same broker: no other broker has their records. `with_follower` is led by it
+    too, and has another replica."""
 
     def __init__(self, bench: Bench, data: LoneReplicasData) -> None:
         self.bench = bench
         self.partitions = [Partition(bench, one) for one in data.partitions]
-        self.copied = Partition(bench, data.copied)
+        self.with_follower = Partition(bench, data.with_follower)
 
-    def with_leader(self) -> list[Partition]:
-        """Return the partitions that have a leader, as the brokers that answer describe them."""
-        states = [(one, one.newest()) for one in self.partitions]
-        return [one for one, state in states if state is not None and state.leader >= 0]
+    def are_led(self) -> bool:
+        """True if every partition has a leader, as the brokers that answer describe it."""
+        states = [one.newest() for one in self.partitions]
+        return all(state is not None and state.leader >= 0 for state in states)
 
-    def delete_others(self, kept: Sequence[Partition]) -> None:
-        """Delete the topics of the other partitions, which would keep the cluster from rest."""
-        stuck = [one.topic for one in self.partitions if one not in kept]
-        if stuck:
-            require_accepted(self.bench.node(self.bench.brokers[0]).delete_topics(stuck))
+    def delete(self, leaderless: Sequence[Partition]) -> None:
+        """Delete the topics of partitions that would keep the cluster from rest."""
+        if leaderless:
+            require_accepted(self.bench.node(self.bench.brokers[0]).delete_topics([one.topic for one in leaderless]))
 
     def host_is_back(self) -> bool:
         """True if another broker lists the one with the replicas, the last one."""
@@ -76,20 +75,22 @@ def the_only_replica_gets_an_empty_disk(lone: LoneReplicas, clean: bool, records
     """The controller knows the replicas by the id of a directory that is gone, until the broker assigns them to the new one."""
     for one in lone.partitions:
         one.write(*[b"on one disk only"] * records)
-    faults, replaced = lone.bench.faults(lone.copied.topic), WipeDisk(role="leader", clean=clean)
-    faults.inject(replaced)
+    faults, replaced = lone.bench.faults(lone.with_follower.topic), WipeDisk(role="leader", clean=clean)
+    injected = faults.inject(replaced)
+    host = lone.bench.brokers[-1]
+    yield premise([*injected.nodes] == [host], f"the disk of {host} was replaced: {say(injected.nodes)}")
     try:
         faults.heal(replaced)
     except Unhealed:
         """Whether its partitions have a leader is what the check observes, once the broker is back."""
     lone.bench.eventually(lone.host_is_back, "the broker with the empty disk unfenced", START_TIMEOUT, due="node")
-    led = lone.bench.wait.becomes_true(
-        lambda: lone.with_leader() == lone.partitions, "a leader of each partition", WITHIN
-    )
+    led = lone.bench.wait.becomes_true(lone.are_led, "a leader of each partition", WITHIN)
+    leaderless = list[Partition]()
     for one in lone.partitions:
         state = one.newest_in(shown := one.answers())
         held = state is not None and state.leader >= 0
+        leaderless += [] if held else [one]
         detail, label = f"{one}, on an empty disk: {say(state)}", "" if held else "stuck"
         yield held_if(held or led.require_also(False), *shown.values(), detail=detail, label=label)
-    lone.delete_others(left := lone.with_leader())
-    at_rest(lone.copied, *left)
+    lone.delete(leaderless)
+    at_rest(lone.with_follower, *(one for one in lone.partitions if one not in leaderless))

@@ -33,10 +33,6 @@ class EligibleReplicas:
         self.shown = Crashing(bench, data.shown)
         self.asked, *_ = self.shown.replicas
 
-    def with_leader(self) -> list[Crashing]:
-        """Return the partitions that have a leader."""
-        return [one for one in (self.strict, self.alone, self.shown) if one.state_with_leader(self.asked) is not None]
-
     def eligible(self) -> tuple[int, ...]:
         """Return the eligible leader replicas; empty for a release that describes none."""
         try:
