@@ -161,7 +161,8 @@ def orphans_are_truncated_after_a_trim(partition: Crashing, trimmed: int, above:
     trimmed_there = (answer.error, answer.low_watermark) == (Error.NONE, start)
     yield premise(trimmed_there, f"deleted up to {start}: {answer}", promised=("KIP320-DR-02", "low-watermark"))
     partition.start(first)
-    joined = at_rest(partition)
+    at_rest(partition)
+    joined = first in partition.await_agreement().isr
     yield from without_suffix(partition, first, second, joined=joined)
     if not joined:  # so that the next check starts with a healthy cluster
         node.delete_topics([partition.name])
