@@ -105,6 +105,8 @@ class Decoding:
         """The latest known ids of topics, by name."""
         self.topics_by_id: dict[str, tuple[str, int]] = {}
         """The name of each topic that was ever shown, by id, and the first event that showed it."""
+        self.committed: dict[str, set[tuple[str, str, int]]] = {}
+        """By group, the partitions with an accepted commit: the topic's name and its key at that time, and the index."""
         self.partition_counts: dict[str, int] = {}
         """The latest known numbers of partitions of the topics that are not deleted, by name."""
         self.known: dict[Any, Any] = {}
@@ -136,6 +138,10 @@ class Decoding:
         """Note that the current answer shows a topic with this id."""
         self.topic_ids[name] = id
         self.topics_by_id.setdefault(str(id), (name, self.answer.n))
+
+    def name_of(self, id: UUID | None) -> str:
+        """Return the name of the topic with an id; empty if the history never showed it."""
+        return self.topics_by_id.get(str(id), ("", 0))[0]
 
     def topic_key(self, name: str) -> str:
         """Return the latest known id of a topic as text, or its name if no id is known."""

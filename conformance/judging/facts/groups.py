@@ -16,7 +16,7 @@ from conformance.judging.facts.exchange import (
     partition_of,
 )
 from history import readings
-from protocol.groups import NewOffset, OffsetCommit, OffsetCommitAnswer, OffsetFetch, OffsetFetchAnswer
+from protocol.groups import CommittedOffset, NewOffset, OffsetCommit, OffsetCommitAnswer, OffsetFetch, OffsetFetchAnswer
 from protocol.messages import PartitionAnswer, Topic
 from protocol.since import since
 from protocol.transactions import TxnOffsetCommit, TxnOffsetCommitAnswer
@@ -148,6 +148,7 @@ def _offset_commit(
             version=answer.version,
             topic_key=_key_of(wanted.topic, at),
         )
+        _note_commit(fact, at)
         yield ("partition", partition_of(wanted), fact)
         yield ("group", request.group, fact)
 
@@ -175,9 +176,15 @@ def _txn_offset_commit(
             version=answer.version,
             topic_key=_key_of(wanted.topic, at),
         )
+        _note_commit(fact, at)
         yield ("partition", partition_of(wanted), fact)
         yield ("transactional-id", request.transactional_id, fact)
         yield ("group", request.group_id, fact)
+
+
+def _note_commit(commit: OffsetCommitResult, at: Decoding) -> None:
+    if commit.accepted == NONE:
+        at.committed.setdefault(commit.group, set()).add((commit.topic, commit.topic_key, commit.partition))
 
 
 def _key_of(topic: Topic | str, at: Decoding) -> str:
@@ -195,14 +202,24 @@ def _error_of(wanted: NewOffset, answer: OffsetCommitAnswer | TxnOffsetCommitAns
 
 @decodes(OffsetFetch, about=["partition"])
 def _offset_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding) -> Iterator[Attributed]:
+    """Yield the offset of each partition. An answer about all partitions has no offset of those that it lacks."""
     if answer.error != NONE or answer.version < SHOWS_EPOCH_FROM:
         return
     names = {topic.id: topic.name for topic, _ in request.partitions or ()}
-    for one in answer.partitions:
-        topic = one.topic if one.topic is not None else names.get(one.topic_id)
-        if one.error == NONE and topic is not None:
+    shown = [(one.topic or names.get(one.topic_id) or at.name_of(one.topic_id), one) for one in answer.partitions]
+    if request.partitions is None:
+        missing = _with_commits(request.group, at) - {(topic, one.partition) for topic, one in shown}
+        shown += [(topic, CommittedOffset(version=answer.version, partition=index)) for topic, index in sorted(missing)]
+    for topic, one in shown:
+        if one.error == NONE and topic:
             fact = FetchedOffset(*at.exchange(), request.group, one.offset, one.leader_epoch, request.require_stable)
             yield ("partition", f"{topic}-{one.partition}", fact)
+
+
+def _with_commits(group: str, at: Decoding) -> set[tuple[str, int]]:
+    """Return the partitions with an accepted commit of a group, of topics that still exist."""
+    commits = at.committed.get(group, ())
+    return {(name, index) for name, key, index in commits if name in at.partition_counts and at.topic_key(name) == key}
 
 
 @decodes(OffsetFetch, about=["group"])

@@ -251,7 +251,7 @@ def _settings(
         yield ("group", request.resource_name, GroupSettings(*at.exchange(), dict(request.changes)))
 
 
-@decodes(CreateTopics, about=["group"])
+@decodes(CreateTopics, about=["group", "partition"])
 def _created(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) -> Iterable[Attributed]:
     """Note the ids of topics."""
     for one in answer.topics:
@@ -260,7 +260,7 @@ def _created(request: CreateTopics, answer: CreateTopicsAnswer, at: Decoding) ->
     return ()
 
 
-@decodes(Metadata, about=["group"])
+@decodes(Metadata, about=["group", "partition"])
 def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[Attributed]:
     """Note the ids of topics, and their numbers of partitions."""
     for one in answer.topics:
@@ -270,7 +270,7 @@ def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[A
     return ()
 
 
-@decodes(DeleteTopics, about=["group"], lost=True)
+@decodes(DeleteTopics, about=["group", "partition"], lost=True)
 def _deleted(request: DeleteTopics, answer: TopicResults | LostAnswer, at: Decoding) -> Iterable[Attributed]:
     """Forget the numbers of partitions of topics that may be deleted."""
     for topic in request.topics:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 import pytest
 
 from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABLE_OFFSETS
 from conformance.judging.log import committed_offsets
 from history.effects import Effects
 from protocol.codes import Error
-from tests.support.histories import LogHistory
+from protocol.groups import CommittedOffset
+from tests.support.histories import TOPIC, LogHistory
 from tests.support.judging import broken, excused, held
 
+ID, ANOTHER = UUID(int=1), UUID(int=2)
 DAMAGE = {
     "wipe-disk": Effects(process="restarts", abrupt=True, disk=("log-dir",), every_partition=True),
     "lose-epochs": Effects(process="restarts", disk=("epoch-checkpoint",), every_partition=True),
@@ -142,3 +147,45 @@ class TestCoordinators:
         assert held(self.judge, history.kill(1).committed(2, 3, 1)) == ["move"]
         unknown = LogHistory().client_commit("member-1", 3, 1).kill(1).committed(2, 3, 1)
         assert held(self.judge, unknown) == []
+
+
+class TestAllPartitions:
+    """An OffsetFetch of all partitions shows each with a commit, or has no offset of it."""
+
+    judge = committed_offsets.committed_offsets_keep_their_epoch
+
+    @staticmethod
+    def existing(id: UUID = ID) -> LogHistory:
+        return LogHistory().created_as(id).metadata(1, 1, 0)
+
+    def test_it_lacks_one(self) -> None:
+        history = self.existing().commit(1, 3, 0)
+        assert broken(self.judge, history.all_committed(1)) == ["committed"]
+        other = CommittedOffset(version=8, topic="other", partition=0, offset=3, leader_epoch=0)
+        assert broken(self.judge, history.all_committed(1, other)) == ["committed", "committed"]
+
+    @pytest.mark.parametrize("named", [{"topic": TOPIC.name}, {"topic_id": ID}], ids=["name", "id"])
+    def test_it_shows_it(self, named: dict[str, Any]) -> None:
+        history = self.existing().commit(1, 3, 0)
+        shown = CommittedOffset(version=8, **named, partition=0, offset=3, leader_epoch=0)
+        assert held(self.judge, history.all_committed(1, shown)) == ["committed"]
+        wrong = CommittedOffset(version=8, **named, partition=0, offset=2, leader_epoch=0)
+        assert broken(self.judge, history.all_committed(1, wrong)) == ["committed"]
+
+    def test_nothing_is_committed_in_the_group(self) -> None:
+        refused = self.existing().commit(1, 3, 0, error=Error.ILLEGAL_GENERATION)
+        other = self.existing().commit(1, 3, 0, group="other")
+        for history in (self.existing(), refused, other):
+            assert held(self.judge, history.all_committed(1)) == []
+
+    def test_the_group_or_its_offset_is_not_ready(self) -> None:
+        unstable = CommittedOffset(version=8, topic=TOPIC.name, partition=0, error=Error.UNSTABLE_OFFSET_COMMIT)
+        assert held(self.judge, self.existing().commit(1, 3, 0).all_committed(1, unstable)) == []
+        refused = self.existing().commit(1, 3, 0).all_committed(1, error=Error.NOT_COORDINATOR)
+        assert held(self.judge, refused) == []
+
+    def test_the_topic_is_deleted(self) -> None:
+        for lost in (False, True):
+            history = self.existing().commit(1, 3, 0).deleted(id=ID, lost=lost)
+            assert held(self.judge, history.all_committed(1)) == []
+            assert held(self.judge, history.created_as(ANOTHER).metadata(1, 1, 0).all_committed(1)) == []
