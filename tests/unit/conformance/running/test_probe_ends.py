@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance.core.bench import Bench
-from conformance.core.checks import Claims, held_if
+from conformance.core.checks import Claims, Rig, held_if
 from conformance.core.evaluate import ExampleEnd
 from conformance.core.profiles import Profile
 from conformance.running import lab as lab_module
@@ -19,7 +19,8 @@ from history.events import AnyEvent, Ended, Example, History, Overdue
 from history.observations import Observation
 from history.shards import ExampleLine
 from protocol.errors import KitError
-from tests.support.fake_checks import TOPIC, check_of
+from tests.support.fake_checks import TOPIC, check_of, handle, prepared
+from tests.support.fake_cluster import TOPOLOGY
 from tests.support.fake_faults import Recorded
 from tests.support.fake_lab import Play, of
 
@@ -67,13 +68,22 @@ def test_a_probe_of_a_property_goes_on_for_situations_but_not_where_it_disturbs_
     assert not _has_enough("KIP101-INV-05", "kept", observed(29, True, ""))
 
 
-# --- broken rows
-
-
 @pytest.fixture
 def play(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     monkeypatch.setattr(lab_module, "HEALTHY_AGAIN_TIMEOUT", 0.05)
     return Play(tmp_path)
+
+
+@pytest.mark.parametrize(("level", "runs"), [("4.3-IV0", True), ("4.4-IV0", False)])
+def test_no_example_runs_on_a_release_that_does_not_know_the_level_of_its_topology(
+    play: Play, level: str, runs: bool
+) -> None:
+    topology = msgspec.structs.replace(TOPOLOGY, features={"metadata.version": level})
+    _, shard, _ = play(check_of(breaks, Rig(topology, prepared, handle)), [[]])
+    assert bool(of(shard, ExampleLine)) is runs
+
+
+# --- broken rows
 
 
 def breaks(bench: Bench) -> Claims:
