@@ -19,6 +19,7 @@ STEPS_OF = {
     "create_topics": "create-topic",
     "delete_records": "delete-records",
     "delete_topics": "delete-topic",
+    "end_txn": "end-transaction",
     "incremental_alter_configs": "alter-config",
 }
 """The machines' step for a request in a check without steps."""
