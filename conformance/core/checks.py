@@ -200,7 +200,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     strategies: Mapping[str, SearchStrategy[Any]] = {}
     examples: int = 5
     smoke: bool = True
-    run_first: bool = False
     schedule: str = ""
     aims: Sequence[Kind] = ()
     rest: str = ""
@@ -251,12 +250,10 @@ def probe(
     cases: Sequence[str] | None = None,
     examples: int = 5,
     smoke: bool = True,
-    run_first: bool = False,
     **strategies: Any,
 ) -> Callable[[Body], Check]:
     """Declare a probe of `rows`. `examples` is the number of examples per round: fewer for an expensive probe that observes much.
-    A probe may opt out of the smoke profile (`smoke`). With `run_first` it runs before other probes on its cluster: a killed node
-    recovers every log, and later there are a thousand of them.
+    A probe may opt out of the smoke profile (`smoke`).
 
     The body receives the rig's handle, a value of each strategy, and, if it has parameters of these names: `case` (the body then
     runs for each of `cases`, by default the applicable cases of the first row) and `expected` (the token of the first row's
@@ -266,10 +263,15 @@ def probe(
 
     return lambda body: _register(
         Check(
-            own_rows=rows, rig=rig, cases=_as_tuple(cases), body=body, strategies=strategies, examples=examples, smoke=smoke,
-            run_first=run_first,
+            own_rows=rows,
+            rig=rig,
+            cases=_as_tuple(cases),
+            body=body,
+            strategies=strategies,
+            examples=examples,
+            smoke=smoke,
         )
-    )  # fmt: skip
+    )
 
 
 SCHEDULE_ID = re.compile(r"[A-Z]+[0-9]*-SC-[0-9]{2}")

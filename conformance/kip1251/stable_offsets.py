@@ -71,7 +71,6 @@ def next_owner_waits_for_the_decision(
     cases=["next-owner", "next-owner-aborted"],
     examples=1,
     smoke=False,
-    run_first=True,
     bumps=integers(0, 2),
     pick=integers(0, 1),
     before=OFFSETS,

@@ -344,7 +344,6 @@ def late_marker(
     "KIP1251-TXN-05",
     rig=fresh_txn_group(),
     cases=["restart"],
-    run_first=True,
     examples=3,
     smoke=False,
     offset=OFFSETS,

@@ -130,7 +130,6 @@ def on_one_node(bench: Bench) -> PartitionData:
     cases=["coordinator-restart"],
     examples=3,
     smoke=False,
-    run_first=True,
     epoch=integers(0, LARGEST_EPOCH),
     back=BACK,
 )

@@ -169,7 +169,6 @@ def one_broker(bench: Bench) -> PartitionData:
     rig=Rig(COMBINED, one_broker, Partition),
     cases=["restart"],
     smoke=False,
-    run_first=True,
     offset=OFFSETS,
     epoch=EPOCHS,
     back=BACK,

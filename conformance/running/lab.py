@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -41,7 +41,7 @@ from fixtures.waiting import deadline, eventually, overdue_in
 from history.command import COMMAND
 from history.deeds import deeds_behind
 from history.due import is_starved
-from history.events import End, Example, Fault, History
+from history.events import AnyEvent, End, Example, Fault, History
 from history.schema import SCHEMA
 from history.shards import Column
 from history.store import HistoryWriter
@@ -52,8 +52,8 @@ HEALTHY_AGAIN_TIMEOUT = 60.0
 """Seconds after a disturbing example in which all nodes must serve again, and then again for the cluster to become healthy."""
 
 
-MANY_EXAMPLES = 50
-"""The number of examples after which recovering the logs of a cluster takes longer than booting another."""
+MANY_EXAMPLES = 20
+"""The number of calm examples whose topics are deleted together."""
 
 
 class Hindered(KitError):
@@ -87,7 +87,7 @@ class Lab:
         self._writer = HistoryWriter(settings.out_dir / self.history_path)
         self._shards: dict[str, ShardWriter] = {}
         self.progress = Progress(settings.out_dir / "progress", run.id, worker)
-        self._examples = self._examples_before = 0
+        self._examples = 0
         self._meter = ClusterMeter()
         self._boots_done = 0
 
@@ -112,18 +112,11 @@ class Lab:
                 try:
                     self._standing = (key, self._boot(key, topology))
                     self._boots_done += 1
-                    self._examples_before = self._examples
                     self._meter.measure(self._standing[1].cluster.cpu_times(), BOOTS)
                 except KitError as error:
                     self._failed[key] = self._explain(key[0], topology, error)
                     raise self._failed[key] from error
         return self._standing[1]
-
-    def renew_cluster(self) -> None:
-        """Drop the cluster after many examples: a killed node would have to recover the logs of all of them."""
-        if self._examples - self._examples_before > MANY_EXAMPLES:
-            with spending("boot"):
-                self.drop_cluster()
 
     def _boot(self, key: tuple[str, str], topology: Topology) -> Standing:
         image = self.images[key[0]]
@@ -166,7 +159,7 @@ class Lab:
         if self._standing is None:
             return ""
         reason = ""
-        if troubled or any(isinstance(event, Fault) for event in tape.events):
+        if troubled or _has_faults(tape.events):
             reason = self._why_unhealthy(bench, self._standing[1], within)
         reason = reason or lasting_hindrance(tape.history)
         if reason:
@@ -185,17 +178,23 @@ class Lab:
             return f"{type(trouble).__name__}: {trouble}"
         return ""
 
-    def clear(self, example: str) -> str:
-        """Delete an example's topics, so that later examples can be reproduced without them.
+    def clear(self, history: History, *, at_once: bool = False) -> str:
+        """Delete the topics of an example and of those before it: `at_once`, or after faults, or once there are many. Later
+        examples can be reproduced without them, and a killed node has no logs of them to recover.
 
         A kept cluster keeps its topics. Returns the reason to replace the cluster; empty if the topics are gone.
         """
-        if self._standing is None or self._standing[1].cluster in self.kept:
+        standing = self._standing[1] if self._standing is not None else None
+        if standing is None or standing.cluster in self.kept or standing.cluster.topology.scripted:
+            return ""
+        standing.examples.append(history.example.example)
+        if not (at_once or _has_faults(history.events) or len(standing.examples) >= MANY_EXAMPLES):
             return ""
         try:
-            self._standing[1].watch.delete_topics(f"-{example}-")
+            standing.watch.delete_topics([f"-{example}-" for example in standing.examples])
         except KitError as error:
-            return f"topics of the example stay: {error}"
+            return f"topics of examples stay: {error}"
+        standing.examples.clear()
         return ""
 
     def _wait_until_healthy(self, bench: Bench, standing: Standing) -> None:
@@ -251,7 +250,7 @@ class Lab:
         return f"histories/{self.run.id}/{self.worker}.jsonl.zst"
 
     def tape(self, check: str, standing: Standing, **fields: Any) -> LiveTape:
-        """Begin a tape for a new example."""
+        """Begin a tape for a new example, or for the preparation of a rig."""
         return self._tape(check, standing.column, standing.cluster.topology, **fields)
 
     def _tape(self, check: str, column: Column, topology: Topology, **fields: Any) -> LiveTape:
@@ -418,3 +417,7 @@ def digest_of(image: Image, settings: Settings) -> str:
 def path_slug(text: str) -> str:
     """Return the label as a valid part of a path."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text)
+
+
+def _has_faults(events: Iterable[AnyEvent]) -> bool:
+    return any(isinstance(event, Fault) for event in events)

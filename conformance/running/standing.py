@@ -22,13 +22,17 @@ REPLACED_NOTE = "the cluster was replaced"
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """A running cluster, with its column, the data of its shared rigs, and the earlier examples of each."""
+    """A running cluster, with its column, the data of its shared rigs, and the earlier examples of each.
+
+    `examples` are those whose topics were not deleted.
+    """
 
     cluster: KRaftCluster
     watch: Watch
     column: Column
     rigs: dict[str, dict[str, Any]] = {}
     earlier: dict[str, EarlierExamples] = {}
+    examples: list[str] = []
     clients: dict[ClientKey, NodeClient] = {}
 
 

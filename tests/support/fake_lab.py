@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,8 @@ class FakeWatch:
         self.asked = 0
         self.deleted: list[str] = []
 
-    def delete_topics(self, infix: str) -> list[str]:
-        self.deleted.append(infix)
+    def delete_topics(self, infixes: Collection[str]) -> list[str]:
+        self.deleted += infixes
         return []
 
     def why_unhealthy(self) -> list[str]:

@@ -217,7 +217,7 @@ class MachineRun(CheckRun):
             excuses=played.excuses,
             raised=played.raised,
         )
-        if reason := played.replaced or self.lab.clear(played.history.example.example):
+        if reason := played.replaced or self.lab.clear(played.history, at_once=True):
             self.replace_cluster(reason)
         if not self._investigating:
             self.note_attempt("premise lost" if played.hindered else "error" if played.trouble else "judged")

@@ -55,8 +55,6 @@ class ProbeRun(CheckRun):
         # A release without any of the rows may refuse a cluster that was made for them.
         if not self._own_rows(Facts(version=self.lab.images[self.label].version)):
             return
-        if self.check.run_first:
-            self.lab.renew_cluster()
         cases = self.cases(self.standing_cluster().column)
         for case in [self._rarest] if self._rarest in cases else cases:
             for round in self._rounds:
@@ -167,7 +165,7 @@ class ProbeRun(CheckRun):
         broken = {breach_of(o): evidence.get(id(o), "") for o in first if breaks_its_row(o)}
         for one in (one for one in first if broken.get(breach_of(one))):
             self._note_breach(one, history, case=case, inputs=drawn, evidence=broken[breach_of(one)], seconds=seconds)
-        if replaced:
+        if replaced := replaced or self.lab.clear(history):
             self.replace_cluster(replaced)
         if not self._investigating:
             self.note_attempt(end, case)

@@ -15,9 +15,8 @@ import pytest
 
 import conformance.plugin
 from conformance.catalogue import shipped_rows
-from conformance.core.checks import Check
 from conformance.core.machines import MachineCheck
-from conformance.core.registry import AnyCheck, check_of_item, checks_by_row, every_check, is_soak, shortest_profile
+from conformance.core.registry import check_of_item, checks_by_row, every_check, is_soak
 from conformance.core.topologies import adapt_topology
 from conformance.judging.news import judged_cell
 from conformance.judging.verdicts import Cell, Verdict
@@ -111,11 +110,6 @@ def test_checks_are_listed_without_an_engine(kit: Kit, monkeypatch: pytest.Monke
     assert sorted(listed) == sorted([*((id, newest_version()) for id in KNOWN), *parts])
 
 
-def is_first(check: AnyCheck) -> bool:
-    """Is it one to be run first?"""
-    return isinstance(check, Check) and check.run_first
-
-
 def test_each_version_is_a_column_and_its_clusters_stand_together(kit: Kit) -> None:
     """Clusters with the most work come first while no clock runs, and a machine before other checks of its cluster."""
     listed = kit.listed("--kafka-version", "3.9", "--kafka-version", "4.2..4.3", "--feature", "transaction.version=1")
@@ -142,17 +136,6 @@ def test_under_a_clock_what_smoke_does_comes_first_and_machines_that_draw_last(k
     assert nightly[: len(smoke)] == smoke
     draws = [" part " in label for _, label in nightly]
     assert draws == sorted(draws)
-
-
-def test_what_kills_a_node_comes_first_on_its_cluster(kit: Kit) -> None:
-    listed = kit.listed("--kafka-version", "4.3", "--conformance-profile", "quick")
-    late = [
-        not is_first(KNOWN[id])
-        for id, _ in listed
-        if adapt_topology(KNOWN[id].topology, "4.3.1").name == "combined" and shortest_profile(KNOWN[id]) == "quick"
-    ]
-    assert late == sorted(late)
-    assert set(late) == {False, True}
 
 
 def test_a_glob_chooses_the_checks_of_its_rows(kit: Kit) -> None:

@@ -22,7 +22,7 @@ from conformance.core.waiting import HOST_NOTE
 from conformance.judging.judge import Finding, judge
 from conformance.judging.pooling import judge_shards
 from conformance.running import lab as lab_module
-from conformance.running.lab import Lab
+from conformance.running.lab import MANY_EXAMPLES, Lab
 from conformance.running.probe.run import ProbeRun
 from conformance.running.settings import Settings
 from conformance.running.standing import REPLACED_NOTE, Standing
@@ -36,7 +36,7 @@ from fixtures.tape import LiveTape, StoredTape
 from fixtures.waiting import Overdue
 from history import events
 from history.due import Due
-from history.events import End, Example, Fault, History, Note, ProcessEnd
+from history.events import AnyEvent, End, Example, Fault, History, Note, ProcessEnd
 from history.shards import CheckLine, ExampleLine, Footer, ObservationLine, read_shards
 from history.store import HistoryWriter, read_histories
 from protocol.codes import Error
@@ -507,20 +507,6 @@ def test_the_footer_says_where_time_went(play: Play) -> None:
     assert footer.spent["wait"] >= 0.05
 
 
-@pytest.mark.parametrize(("run_first", "boots"), [(True, 2), (False, 1)])
-def test_what_kills_a_node_gets_a_new_cluster_after_many_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_first: bool, boots: int
-) -> None:
-    monkeypatch.setattr(lab_module, "MANY_EXAMPLES", 1)
-    with Run.begin() as run:
-        lab = FakeLab(tmp_path, run, [[], []], "smoke")
-        ProbeRun(check_of(takes_a_while, examples=2), lab, "4.3.1").run()
-        kills = msgspec.structs.replace(check_of(takes_a_while), run_first=run_first)
-        ProbeRun(kills, lab, "4.3.1").run()
-        lab.close()
-    assert len(lab.booted) == boots
-
-
 def test_the_line_of_a_check_says_what_it_used(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     used = iter([CpuTime(3.0, 1.0), *[CpuTime(5.0, 2.0)] * 50])
     monkeypatch.setattr(FakeCluster, "cpu_times", lambda self: {str(id(self)): next(used)})
@@ -578,14 +564,30 @@ def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
     assert of(shard, ExampleLine)[0].outcome == "judged"
 
 
-def test_topics_of_an_example_are_deleted_unless_its_cluster_is_kept(tmp_path: Path, state: Path) -> None:
+def ended(example: str, *happened: AnyEvent) -> History:
+    return History(example=Example(example=example, check="c", column="4.3.1"), events=[*happened])
+
+
+def test_topics_of_examples_are_deleted_after_faults_and_unless_the_cluster_is_kept(tmp_path: Path, state: Path) -> None:
+    killed = Fault(n=0, t=0.0, fault="kill", phase="inject", role="leader", node="broker-1")
     with Run.begin() as run:
         lab = FakeLab(tmp_path, run, [[]], "smoke")
         standing = lab.standing_cluster("4.3.1", TOPOLOGY)
-        assert lab.clear("e-1") == ""
+        assert [lab.clear(ended("e-1")), lab.watches[0].deleted] == ["", []]
+        assert [lab.clear(ended("e-2", killed)), lab.watches[0].deleted] == ["", ["-e-1-", "-e-2-"]]
+        assert [lab.clear(ended("e-3"), at_once=True), lab.watches[0].deleted[2:]] == ["", ["-e-3-"]]
         lab.kept.append(standing.cluster)
-        assert lab.clear("e-2") == ""
-        assert lab.watches[0].deleted == ["-e-1-"]
+        assert [lab.clear(ended("e-4", killed)), lab.watches[0].deleted[3:]] == ["", []]
+        lab.close()
+
+
+def test_topics_of_calm_examples_are_deleted_together(tmp_path: Path, state: Path) -> None:
+    with Run.begin() as run:
+        lab = FakeLab(tmp_path, run, [[]], "smoke")
+        lab.standing_cluster("4.3.1", TOPOLOGY)
+        names = [f"e-{number}" for number in range(2 * MANY_EXAMPLES + 1)]
+        assert {lab.clear(ended(name)) for name in names} == {""}
+        assert lab.watches[0].deleted == [f"-{name}-" for name in names[:-1]]
         lab.close()
 
 

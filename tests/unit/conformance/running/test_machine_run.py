@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +109,12 @@ def test_topics_of_an_example_are_deleted_after_it(play: Play) -> None:
 
 
 def test_a_cluster_whose_topics_stay_is_replaced(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(watch: FakeWatch, infix: str) -> list[str]:
+    def refuses(watch: FakeWatch, infixes: Collection[str]) -> list[str]:
         raise KitError("topics could not be deleted")
 
     monkeypatch.setattr(FakeWatch, "delete_topics", refuses)
     _, shard, _ = play(machine_of(words("a"), never(ROW, "z")), [[]])
-    assert "topics of the example stay: topics could not be deleted" in of(shard, CheckLine)[0].detail
+    assert "topics of examples stay: topics could not be deleted" in of(shard, CheckLine)[0].detail
 
 
 def test_a_machine_gives_up_when_most_of_its_examples_end_in_trouble(play: Play) -> None:
