@@ -417,11 +417,6 @@ class LogHistory:
         found = CommittedOffset(version=8, topic=TOPIC.name, partition=0, offset=offset, leader_epoch=epoch)
         return self._answered(call, OffsetFetchAnswer(version=8, partitions=(found,)))
 
-    def all_committed(self, broker: int, *shown: CommittedOffset, group: str = "g", **answer: Any) -> Self:
-        """Add OffsetFetch of all partitions of a group."""
-        call = self._asked(broker, "offset_fetch", group, require_stable=True)
-        return self._answered(call, OffsetFetchAnswer(**{"version": 8, "partitions": shown, **answer}))
-
     # --- consumers
 
     def delivered(self, consumer: str, offset: int, epoch: int, value: str) -> Self:

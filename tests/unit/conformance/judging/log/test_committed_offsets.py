@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import pytest
@@ -11,7 +11,7 @@ from conformance.judging.excuses import OFFSETS_LOST, STALE_COORDINATOR, UNSTABL
 from conformance.judging.log import committed_offsets
 from history.effects import Effects
 from protocol.codes import Error
-from protocol.groups import CommittedOffset
+from protocol.groups import CommittedOffset, OffsetFetchAnswer
 from tests.support.histories import TOPIC, LogHistory
 from tests.support.judging import broken, excused, held
 
@@ -149,14 +149,22 @@ class TestCoordinators:
         assert held(self.judge, unknown) == []
 
 
+class AllPartitions(LogHistory):
+    """A history with OffsetFetch requests of all partitions of a group."""
+
+    def all_committed(self, broker: int, *shown: CommittedOffset, group: str = "g", **answer: Any) -> Self:
+        call = self._asked(broker, "offset_fetch", group, require_stable=True)
+        return self._answered(call, OffsetFetchAnswer(**{"version": 8, "partitions": shown, **answer}))
+
+
 class TestAllPartitions:
     """An OffsetFetch of all partitions shows each with a commit, or has no offset of it."""
 
     judge = committed_offsets.committed_offsets_keep_their_epoch
 
     @staticmethod
-    def existing(id: UUID = ID) -> LogHistory:
-        return LogHistory().created_as(id).metadata(1, 1, 0)
+    def existing() -> AllPartitions:
+        return AllPartitions().created_as(ID).metadata(1, 1, 0)
 
     def test_it_lacks_one(self) -> None:
         history = self.existing().commit(1, 3, 0)
