@@ -105,8 +105,8 @@ class Decoding:
         """The latest known ids of topics, by name."""
         self.topics_by_id: dict[str, tuple[str, int]] = {}
         """The name of each topic that was ever shown, by id, and the first event that showed it."""
-        self.committed: dict[str, set[tuple[str, str, int]]] = {}
-        """By group, the partitions with an accepted commit: the topic's name and its key at that time, and the index."""
+        self.with_commits: dict[str, set[tuple[str, int]]] = {}
+        """By group, the partitions with an accepted commit outside a transaction."""
         self.partition_counts: dict[str, int] = {}
         """The latest known numbers of partitions of the topics that are not deleted, by name."""
         self.known: dict[Any, Any] = {}

@@ -148,7 +148,8 @@ def _offset_commit(
             version=answer.version,
             topic_key=_key_of(wanted.topic, at),
         )
-        _note_commit(fact, at)
+        if error == NONE:
+            at.with_commits.setdefault(request.group, set()).add((fact.topic, fact.partition))
         yield ("partition", partition_of(wanted), fact)
         yield ("group", request.group, fact)
 
@@ -176,15 +177,9 @@ def _txn_offset_commit(
             version=answer.version,
             topic_key=_key_of(wanted.topic, at),
         )
-        _note_commit(fact, at)
         yield ("partition", partition_of(wanted), fact)
         yield ("transactional-id", request.transactional_id, fact)
         yield ("group", request.group_id, fact)
-
-
-def _note_commit(commit: OffsetCommitResult, at: Decoding) -> None:
-    if commit.accepted == NONE:
-        at.committed.setdefault(commit.group, set()).add((commit.topic, commit.topic_key, commit.partition))
 
 
 def _key_of(topic: Topic | str, at: Decoding) -> str:
@@ -207,19 +202,13 @@ def _offset_fetch(request: OffsetFetch, answer: OffsetFetchAnswer, at: Decoding)
         return
     names = {topic.id: topic.name for topic, _ in request.partitions or ()}
     shown = [(one.topic or names.get(one.topic_id) or at.name_of(one.topic_id), one) for one in answer.partitions]
-    if request.partitions is None:
-        missing = _with_commits(request.group, at) - {(topic, one.partition) for topic, one in shown}
+    if request.partitions is None and all(topic for topic, _ in shown):
+        missing = at.with_commits.get(request.group, set()) - {(topic, one.partition) for topic, one in shown}
         shown += [(topic, CommittedOffset(version=answer.version, partition=index)) for topic, index in sorted(missing)]
     for topic, one in shown:
         if one.error == NONE and topic:
             fact = FetchedOffset(*at.exchange(), request.group, one.offset, one.leader_epoch, request.require_stable)
             yield ("partition", f"{topic}-{one.partition}", fact)
-
-
-def _with_commits(group: str, at: Decoding) -> set[tuple[str, int]]:
-    """Return the partitions with an accepted commit of a group, of topics that still exist."""
-    commits = at.committed.get(group, ())
-    return {(name, index) for name, key, index in commits if name in at.partition_counts and at.topic_key(name) == key}
 
 
 @decodes(OffsetFetch, about=["group"])

@@ -270,7 +270,7 @@ def _seen(request: Metadata, answer: MetadataAnswer, at: Decoding) -> Iterable[A
     return ()
 
 
-@decodes(DeleteTopics, about=["group", "partition"], lost=True)
+@decodes(DeleteTopics, about=["group"], lost=True)
 def _deleted(request: DeleteTopics, answer: TopicResults | LostAnswer, at: Decoding) -> Iterable[Attributed]:
     """Forget the numbers of partitions of topics that may be deleted."""
     for topic in request.topics:

@@ -163,37 +163,54 @@ class TestAllPartitions:
     judge = committed_offsets.committed_offsets_keep_their_epoch
 
     @staticmethod
-    def existing() -> AllPartitions:
+    def with_topic() -> AllPartitions:
         return AllPartitions().created_as(ID).metadata(1, 1, 0)
 
     def test_it_lacks_one(self) -> None:
-        history = self.existing().commit(1, 3, 0)
+        history = self.with_topic().commit(1, 3, 0)
         assert broken(self.judge, history.all_committed(1)) == ["committed"]
         other = CommittedOffset(version=8, topic="other", partition=0, offset=3, leader_epoch=0)
         assert broken(self.judge, history.all_committed(1, other)) == ["committed", "committed"]
 
     @pytest.mark.parametrize("named", [{"topic": TOPIC.name}, {"topic_id": ID}], ids=["name", "id"])
     def test_it_shows_it(self, named: dict[str, Any]) -> None:
-        history = self.existing().commit(1, 3, 0)
+        history = self.with_topic().commit(1, 3, 0)
         shown = CommittedOffset(version=8, **named, partition=0, offset=3, leader_epoch=0)
         assert held(self.judge, history.all_committed(1, shown)) == ["committed"]
         wrong = CommittedOffset(version=8, **named, partition=0, offset=2, leader_epoch=0)
         assert broken(self.judge, history.all_committed(1, wrong)) == ["committed"]
 
     def test_nothing_is_committed_in_the_group(self) -> None:
-        refused = self.existing().commit(1, 3, 0, error=Error.ILLEGAL_GENERATION)
-        other = self.existing().commit(1, 3, 0, group="other")
-        for history in (self.existing(), refused, other):
+        refused = self.with_topic().commit(1, 3, 0, error=Error.ILLEGAL_GENERATION)
+        other = self.with_topic().commit(1, 3, 0, group="other")
+        for history in (self.with_topic(), refused, other):
             assert held(self.judge, history.all_committed(1)) == []
 
     def test_the_group_or_its_offset_is_not_ready(self) -> None:
         unstable = CommittedOffset(version=8, topic=TOPIC.name, partition=0, error=Error.UNSTABLE_OFFSET_COMMIT)
-        assert held(self.judge, self.existing().commit(1, 3, 0).all_committed(1, unstable)) == []
-        refused = self.existing().commit(1, 3, 0).all_committed(1, error=Error.NOT_COORDINATOR)
+        assert held(self.judge, self.with_topic().commit(1, 3, 0).all_committed(1, unstable)) == []
+        refused = self.with_topic().commit(1, 3, 0).all_committed(1, error=Error.NOT_COORDINATOR)
         assert held(self.judge, refused) == []
 
     def test_the_topic_is_deleted(self) -> None:
         for lost in (False, True):
-            history = self.existing().commit(1, 3, 0).deleted(id=ID, lost=lost)
+            history = self.with_topic().commit(1, 3, 0).deleted(id=ID, lost=lost)
             assert held(self.judge, history.all_committed(1)) == []
             assert held(self.judge, history.created_as(ANOTHER).metadata(1, 1, 0).all_committed(1)) == []
+
+    def test_a_broker_still_shows_the_deleted_topic(self) -> None:
+        history = self.with_topic().commit(1, 3, 0).deleted(id=ID).metadata(2, 1, 0, id=ID)
+        assert held(self.judge, history.all_committed(1)) == []
+
+    def test_the_deletion_of_the_topic_was_refused(self) -> None:
+        history = self.with_topic().commit(1, 3, 0).deleted(id=ID, error=Error.TOPIC_DELETION_DISABLED)
+        assert broken(self.judge, history.metadata(1, 1, 0).all_committed(1)) == ["committed"]
+
+    def test_a_topic_whose_id_was_never_shown(self) -> None:
+        unknown = CommittedOffset(version=10, topic_id=ANOTHER, partition=0, offset=3, leader_epoch=0)
+        assert held(self.judge, self.with_topic().commit(1, 3, 0).all_committed(1, unknown, version=10)) == []
+
+    def test_a_commit_in_a_transaction_may_wait_for_its_end(self) -> None:
+        history = self.with_topic()
+        history.in_transaction(1, 5, 1)
+        assert held(self.judge, history.all_committed(1)) == []
