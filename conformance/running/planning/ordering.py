@@ -69,9 +69,8 @@ def sort_items(items: Sequence[SomePlanned], *, timed: bool, ample: bool = True)
         stage = stage_of(check, timed=timed)
         costs = own[stage, item.cluster] or [0.0]
         rank = -sum(costs) if ample or not stage else sum(costs) / len(costs)
-        is_early = work.kind in ("opening", "machine")
         last = timed and work.kind == "machine", work.kind == "soak"
-        within = not is_early, priority_of(check), cost_of(check, work.label), check.id
+        within = work.kind not in ("opening", "machine"), priority_of(check), cost_of(check, work.label), check.id
         return *last, work.part, stage, rank, item.cluster, *within
 
     return sorted(items, key=order)

@@ -564,7 +564,7 @@ def test_a_cluster_that_does_not_become_ready_again_owes_what_its_watch_says(
     assert of(shard, ExampleLine)[0].outcome == "judged"
 
 
-def ended(id: str, *happened: AnyEvent) -> History:
+def history_of(id: str, *happened: AnyEvent) -> History:
     return History(example=Example(example=id, check="c", column="4.3.1"), events=[*happened])
 
 
@@ -573,9 +573,9 @@ def test_topics_of_examples_go_after_faults_unless_the_cluster_is_kept(tmp_path:
     with Run.begin() as run:
         lab = FakeLab(tmp_path, run, [[]], "smoke")
         standing = lab.standing_cluster("4.3.1", TOPOLOGY)
-        assert lab.clear(ended("e-1")) == lab.clear(ended("e-2", killed)) == ""
+        assert lab.clear(history_of("e-1")) == lab.clear(history_of("e-2", killed)) == ""
         lab.kept.append(standing.cluster)
-        assert lab.clear(ended("e-3", killed)) == ""
+        assert lab.clear(history_of("e-3", killed)) == ""
         assert lab.watches[0].deleted == ["-e-1-", "-e-2-"]
         lab.close()
 
@@ -584,7 +584,7 @@ def test_topics_of_calm_examples_are_deleted_together(tmp_path: Path, state: Pat
     with Run.begin() as run:
         lab = FakeLab(tmp_path, run, [[]], "smoke")
         lab.standing_cluster("4.3.1", TOPOLOGY)
-        assert {lab.clear(ended(f"e-{number}")) for number in range(2 * MANY_EXAMPLES + 1)} == {""}
+        assert {lab.clear(history_of(f"e-{number}")) for number in range(2 * MANY_EXAMPLES + 1)} == {""}
         assert lab.watches[0].deleted == [f"-e-{number}-" for number in range(2 * MANY_EXAMPLES)]
         lab.close()
 
