@@ -67,6 +67,13 @@ ELECTED_MEANWHILE = Evidence(
     since="the request",
     until="its answer",
 )
+STATE_BEHIND = Evidence(
+    "quorum-state-behind",
+    "a voter's quorum-state is of an earlier epoch than the voter names, or lacks the leader that it names",
+    about="one read of quorum-state",
+    since="the read",
+    until="the read that is not behind, 2 s later at most",
+)
 GIVEN_UP = Evidence(
     "request-given-up",
     "a node sent a request again, since its timeout expired before the answer came",

@@ -301,8 +301,8 @@ def forged_end_of_a_healthy_leader(frozen: Frozen, expected: str, leader: int, l
         yield kept_if("KIP595-END-06-L", False, answer)
         return
     again = frozen.fetch_while_refused(asked, led)
-    known, stored = frozen.reported_leader(), frozen.quorum_state()
-    same = pre_vote and epoch == led.leader_epoch and known == stored.leader == led
-    detail = f"after {say(led)} it reports {say(known)}, has {say(stored)}, and fetched again: {say(again is not None)}"
+    found = frozen.condition()
+    same = pre_vote and epoch == led.leader_epoch and found.reported == found.stored.leader == led
+    detail = f"after {say(led)} it is at {say(found)}, and fetched again: {say(again is not None)}"
     yield held_if(same and again is not None, answer, detail=detail)
     yield kept_if("KIP595-END-06-L", same and again is not None, answer)

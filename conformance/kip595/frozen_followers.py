@@ -160,11 +160,11 @@ def refused_follower_moves_on(frozen: Frozen, case: str, leader: int, ahead: int
         within=SOON,
         due="epoch after a refusal",
     )
-    reported, stored = frozen.reported_leader(), frozen.quorum_state()
+    found = frozen.condition()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, newer.leader_id) is not None
     yield held_if(
-        reported == stored.leader == newer and reached,
-        detail=f"{say(newer)}: {say(reported)}, {say(stored)}, fetched: {say(reached)}",
+        found.reported == found.stored.leader == newer and reached,
+        detail=f"{say(newer)}: {say(found)}, fetched: {say(reached)}",
     )
 
 
@@ -248,10 +248,10 @@ def epoch_waits_for_pre_votes(frozen: Frozen, case: str, leader: int, ahead: int
         if again is None:
             break
         votes.append(again)
-    reported, stored = frozen.reported_leader(), frozen.quorum_state()
+    found = frozen.condition()
     pre_votes = all(one.partition.get("pre_vote") and candidate_epoch(one) == epoch for one in votes)
-    right = pre_votes and reported.leader_epoch == stored.leader_epoch == epoch
-    yield held_if(right, detail=f"{say(votes[-1])} at epoch {epoch}: {say(reported)}, {say(stored)}")
+    right = pre_votes and found.reported.leader_epoch == found.stored.leader_epoch == epoch
+    yield held_if(right, detail=f"{say(votes[-1])} at epoch {epoch}: {say(found)}")
 
 
 @probe("KIP595-ELEC-10", rig=FROZEN, smoke=False, cases=["granted"], leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD)
@@ -280,7 +280,7 @@ def candidate_yields(frozen: Frozen, case: str, leader: int, ahead: int) -> Clai
         within=SOON,
         due="epoch after a candidacy",
     )
-    reported, stored = frozen.reported_leader(), frozen.quorum_state()
+    found = frozen.condition()
     reached = case == "leader-unknown" or frozen.fetch_in(newer.leader_epoch, leader) is not None
-    right = reported == newer and stored == Stored(newer.leader_id, newer.leader_epoch, -1)
-    yield held_if(right and reached, detail=f"{say(newer)}: {say(reported)}, {say(stored)}, fetched: {say(reached)}")
+    right = found.reported == newer and found.stored == Stored(newer.leader_id, newer.leader_epoch, -1)
+    yield held_if(right and reached, detail=f"{say(newer)}: {say(found)}, fetched: {say(reached)}")

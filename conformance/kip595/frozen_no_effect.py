@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 from hypothesis.strategies import integers, sampled_from
 
 from conformance.core.checks import Claim, Claims, held_if, probe
-from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import NONSENSE, other_peer
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, epoch_of
-from conformance.rigs.quorum.quorum import FAR
+from conformance.rigs.quorum.quorum import FAR, VoterCondition
 from history.readings import Received
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition, LeaderAndEpoch
+from protocol.log import EpochAndOffset, FetchedPartition, FetchOptions, FetchPartition
 from protocol.messages import PartitionAnswer
 from protocol.quorum import METADATA, VoteAnswer
 from protocol.words import say, say_change
@@ -22,13 +21,6 @@ LEADERS = sampled_from(PEERS)
 BACK = integers(1, 4)
 NEGATIVE = sampled_from([-1, -2, -(1 << 31)])
 STANDS = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
-
-
-class VoterCondition(NamedTuple):
-    """A voter's leader and epoch as it reports them, and its stored quorum-state."""
-
-    reported: LeaderAndEpoch
-    stored: Stored
 
 
 class WatchedFollower(NamedTuple):
@@ -58,14 +50,14 @@ class WatchedFollower(NamedTuple):
 def watch(frozen: Frozen, leader: int, ask: Callable[[int], PartitionAnswer]) -> WatchedFollower:
     """Send a request to a leader's follower (`ask` gets the epoch), and watch for a while the follower's own requests."""
     fetch = frozen.follow(leader)
-    before = VoterCondition(frozen.reported_leader(), frozen.quorum_state())
+    before = frozen.condition()
     began = frozen.bench.now().seconds
     answer = ask(epoch_of(fetch))
     sent = [one for one in frozen.sent_since(began) if not is_late(one, fetch)]
     if not any(one.api == "Fetch" for one in sent):
         again = frozen.fetch_in(epoch_of(fetch), leader)
         sent += [again] if again is not None else []
-    return WatchedFollower(answer, before, VoterCondition(frozen.reported_leader(), frozen.quorum_state()), fetch, sent)
+    return WatchedFollower(answer, before, frozen.condition(), fetch, sent)
 
 
 def is_late(sent: Received, fetch: Received) -> bool:

@@ -9,7 +9,7 @@ from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.candidates import BEHIND, other_peer
 from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, OUTSIDER, PEERS, Frozen, LogEnd, candidate_epoch, epoch_of
-from conformance.rigs.quorum.quorum import leader_in, stored_or_not
+from conformance.rigs.quorum.quorum import VoterCondition, leader_in, stored_or_not
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
 from protocol.quorum import VoteAnswer
@@ -87,11 +87,14 @@ def leader_leaves_for_a_newer_epoch(frozen: Frozen, candidate: int, ahead: int, 
     end = frozen.log_end()
     led = frozen.lead()
     answer = frozen.vote(candidate, led + ahead, LogEnd(led if ahead > 1 else 0, end.offset + beyond))
-    stored, reported, described = frozen.quorum_state(), frozen.reported_leader(), frozen.client.describe_quorum()
-    left = stored.leader == reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
+    found, described = frozen.condition(), frozen.client.describe_quorum()
+    left = found.stored.leader == found.reported == leader_in(answer) == LeaderAndEpoch(-1, led + ahead)
     refuses = described.error is Error.NOT_LEADER_OR_FOLLOWER
     yield held_if(
-        left and refuses and answer.error is Error.NONE, answer, described, detail=f"its quorum-state has {say(stored)}"
+        left and refuses and answer.error is Error.NONE,
+        answer,
+        described,
+        detail=f"its quorum-state has {say(found.stored)}",
     )
 
 
@@ -103,11 +106,12 @@ def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, lo
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
     yield premise(first.vote_granted, "a vote that was granted", promised=GRANTED)
-    before = frozen.quorum_state()
-    again = case == "same-candidate"
+    again, other = case == "same-candidate", other_peer(candidate)
     log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
-    answer = frozen.vote(candidate if again else other_peer(candidate), epoch, log)
-    yield held_if(is_vote_in(answer, epoch, granted=again) and frozen.quorum_state() == before, first, answer)
+    answer = frozen.vote(candidate if again else other, epoch, log)
+    stored = frozen.quorum_state()
+    kept = stored.leader == LeaderAndEpoch(-1, epoch) and stored.voted_id != other
+    yield held_if(is_vote_in(answer, epoch, granted=again) and kept, first, answer)
 
 
 @probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
@@ -168,7 +172,7 @@ def candidate_outside_the_voters(frozen: Frozen, expected: str, ahead: int, long
     answers = (behind, answer)
     unmoved = all(one.error is Error.INCONSISTENT_VOTER_SET and not one.vote_granted for one in answers)
     fair = is_vote_in(behind, epoch, granted=False) and refused == Stored(-1, epoch, -1)
-    granted = is_vote_in(answer, epoch, granted=True) and after == Stored(-1, epoch, candidate)
+    granted = is_vote_in(answer, epoch, granted=True) and after.leader == refused.leader
     held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else fair and granted
     yield held_if(held, *answers, detail=f"its quorum-state had {say(refused)}, then {say(after)}")
     yield kept_if("KIP595-VOTE-09-L", fair and granted, *answers)
@@ -195,18 +199,20 @@ def committed_roles_keep_their_vote(frozen: Frozen, case: str, candidate: int, b
     """In its own epoch, neither a leader nor a follower nor a candidate votes for another, and nothing changes."""
     end = frozen.log_end()
     epoch = bring_into(frozen, case)
-    before, known = frozen.quorum_state(), frozen.reported_leader()
+    before = frozen.condition()
+    known = before.reported
     yield premise(known.leader_epoch == epoch, f"{case} in epoch {epoch}")
     yield premise(
-        is_stored_as(frozen, case, before, known), f"a {case} on disk: {say(before)}", promised=("KIP595-QS-03", case)
+        is_stored_as(frozen, case, before), f"a {case} on disk: {say(before.stored)}", promised=("KIP595-QS-03", case)
     )
     answer = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end.offset + beyond))
     refused = answer.error is Error.NONE and not answer.vote_granted and leader_in(answer) == known
-    yield held_if(refused and frozen.quorum_state() == before and frozen.reported_leader() == known, answer)
+    yield held_if(refused and frozen.condition() == before, answer)
 
 
-def is_stored_as(frozen: Frozen, role: str, stored: Stored, known: LeaderAndEpoch) -> bool:
+def is_stored_as(frozen: Frozen, role: str, found: VoterCondition) -> bool:
     """True if the quorum-state is that of a voter in this role that reports this leader and epoch."""
+    known, stored = found.reported, found.stored
     epoch, own = known.leader_epoch, frozen.id
     if role == "leader":
         return stored == Stored(own, epoch, -1)
@@ -265,12 +271,13 @@ def waiting_roles_grant_a_pre_vote(
         yield premise(
             pre_vote is (case == "prospective"), f"a {case}: {say(asked)}", promised=("KIP595-END-02", "version-1")
         )
-    known, before = frozen.reported_leader(), frozen.quorum_state()
-    shown = is_stored_as(frozen, case, before, known)
-    yield premise(shown, f"a voter that is {case} on disk: {say(before)}, {say(known)}", promised=STORED_AS.get(case))
+    before = frozen.condition()
+    known = before.reported
+    shown = is_stored_as(frozen, case, before)
+    yield premise(shown, f"a voter that is {case} on disk: {say(before)}", promised=STORED_AS.get(case))
     behind = frozen.vote(candidate, known.leader_epoch, BEHIND, pre_vote=True)
     answer = frozen.vote(candidate, known.leader_epoch, LogEnd(end.epoch, end.offset + longer), pre_vote=True)
-    same = frozen.reported_leader() == known and frozen.quorum_state() == before
+    same = frozen.condition() == before
     yield premise(same, f"still {say(known)}", promised=("KIP595-VOTE-17", "equal-epoch"))
     right = answer.vote_granted and not behind.vote_granted
     yield held_if(right and answer.error is behind.error is Error.NONE, behind, answer)

@@ -11,7 +11,14 @@ from conformance.core.topologies import FROZEN_VOTER, LIVE_VOTER_OF_FIVE
 from conformance.core.waiting import WITHIN
 from conformance.judging.excuses import GIVEN_UP
 from conformance.judging.facts.quorum import QUORUM_STATE, Stored
-from conformance.rigs.quorum.quorum import LISTENER, cluster_id_of, leader_in, stored_or_not
+from conformance.rigs.quorum.quorum import (
+    LISTENER,
+    VoterCondition,
+    cluster_id_of,
+    leader_in,
+    stored_or_not,
+    written_condition,
+)
 from fixtures.cluster import Peers
 from fixtures.cluster.config import CONTROLLER_PORT, peer_host, peer_port
 from fixtures.views.quorum import leader_known_to
@@ -103,8 +110,16 @@ class Frozen:
         """Return leader and epoch as the voter reports them; -1 for an unknown leader."""
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
+    def condition(self) -> VoterCondition:
+        """Read the voter's answer, then its quorum-state."""
+        return written_condition(self.bench, self._condition_now)
+
+    def _condition_now(self) -> VoterCondition:
+        reported = self.reported_leader()
+        return VoterCondition(reported, stored_or_not(self.quorum_state_file()))
+
     def quorum_state(self) -> Stored:
-        return stored_or_not(self.quorum_state_file())
+        return self.condition().stored
 
     def quorum_state_file(self) -> File:
         return self.bench.read_file(self.name, QUORUM_STATE)

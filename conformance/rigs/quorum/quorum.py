@@ -9,7 +9,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.cluster import Moment
 from conformance.core.topologies import CONTROLLERS
-from conformance.judging.excuses import ELECTED_MEANWHILE
+from conformance.judging.excuses import ELECTED_MEANWHILE, STATE_BEHIND
 from conformance.judging.facts.quorum import EPOCHS, QUORUM_STATE, Stored, stored_in
 from fixtures.cluster.config import CONTROLLER_PORT
 from fixtures.views.quorum import leader_known_to
@@ -38,6 +38,9 @@ FAR = 1 << 40
 
 TRIES = 3
 
+WRITTEN_WITHIN = 2.0
+"""The seconds for which a read of quorum-state waits for a write that is overdue."""
+
 
 class NotStored(Stored, frozen=True, eq=False):
     """A missing or unreadable quorum-state, which equals no other, not even a missing one."""
@@ -53,6 +56,33 @@ class ControllerCondition(msgspec.Struct, frozen=True):
 
     reported: LeaderAndEpoch
     stored: Stored | None
+
+
+class VoterCondition(ControllerCondition, frozen=True):
+    """A controller's condition with its quorum-state."""
+
+    stored: Stored
+
+    @property
+    def is_behind(self) -> bool:
+        """True if quorum-state is of an earlier epoch than the answer, or lacks the leader of the same epoch."""
+        named, stored = self.reported, self.stored.leader
+        lacks = stored.leader_epoch == named.leader_epoch and stored.leader_id < 0 <= named.leader_id
+        return lacks or stored.leader_epoch < named.leader_epoch
+
+
+def written_condition(bench: Bench, read: Callable[[], VoterCondition]) -> VoterCondition:
+    """Read a voter's condition; if its quorum-state is behind its answer, wait for the write.
+
+    A write that is late breaks KIP595-QS-02, whose checks read the file once, and is no effect of a later request. The
+    reads themselves are judged by KIP595-INV-02.
+    """
+    found = read()
+    if found.is_behind:
+        bench.count_excuse(STATE_BEHIND)
+        bench.wait.becomes_true(lambda: not read().is_behind, "the write of a quorum-state", WRITTEN_WITHIN)
+        found = read()
+    return found
 
 
 class Tried(NamedTuple, Generic[A]):
@@ -117,8 +147,13 @@ class Quorum:
 
     def condition(self, name: str, disk: bool = True) -> ControllerCondition:
         """Read the controller's quorum-state, then its answer."""
-        stored = self.quorum_state(name) if disk else None
-        return ControllerCondition(self.reported_leader(name), stored)
+        if not disk:
+            return ControllerCondition(self.reported_leader(name), None)
+        return written_condition(self.bench, lambda: self._voter_condition(name))
+
+    def _voter_condition(self, name: str) -> VoterCondition:
+        stored = self.quorum_state(name)
+        return VoterCondition(self.reported_leader(name), stored)
 
     def epochs(self) -> list[EpochStart]:
         """Return the epochs and start offsets of the leader's log, from its disk. Raises Overdue if there are none."""

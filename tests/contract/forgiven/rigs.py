@@ -7,10 +7,11 @@ from math import inf
 from typing import Any, NamedTuple
 
 from conformance.core.checks import ExcuseClaim, ObservationClaim
-from conformance.judging.excuses import ELECTED_MEANWHILE, GIVEN_UP, NODE_SLOW, Evidence
+from conformance.judging.excuses import ELECTED_MEANWHILE, GIVEN_UP, NODE_SLOW, STATE_BEHIND, Evidence
+from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.bounds import RequestWait, bound_holds
 from conformance.rigs.quorum.frozen import Frozen
-from conformance.rigs.quorum.quorum import ControllerCondition, Quorum, Tried
+from conformance.rigs.quorum.quorum import ControllerCondition, Quorum, Tried, VoterCondition, written_condition
 from history.readings import Received
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from tests.contract.forgiven.entry import Near
@@ -99,6 +100,14 @@ def _asked(agreed: int) -> StepShown:
     return StepShown(quorum.bench.excuses, tried.answer is not None)
 
 
+def _read(first: Stored) -> StepShown:
+    """Read this quorum-state, then another, at a voter that names leader 2 at epoch 4."""
+    bench, states = mini_bench(MiniCluster()), [first]
+    named, written = LeaderAndEpoch(2, 4), Stored(2, 4, -1)
+    found = written_condition(bench, lambda: VoterCondition(named, states.pop() if states else written))
+    return StepShown(bench.excuses, found.stored == first)
+
+
 ENTRIES = (
     ForgivenByRig(
         NODE_SLOW,
@@ -117,6 +126,19 @@ ENTRIES = (
             "another subject": "requests to another peer are not looked at",
             "before it began": "the request itself begins it",
             "after it ended": "the request that follows ends it",
+        },
+    ),
+    ForgivenByRig(
+        STATE_BEHIND,
+        covered=lambda: _read(Stored(1, 3, -1)),
+        near={
+            "described otherwise": lambda: _read(Stored(1, 4, -1)),
+            "too little": lambda: _read(Stored(-1, 5, 1)),
+        },
+        applies={
+            "another subject": "one voter's answer and its own file are read",
+            "before it began": "the first read begins it",
+            "after it ended": "the last read is judged, behind or not",
         },
     ),
     ForgivenByRig(

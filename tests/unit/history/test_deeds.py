@@ -84,7 +84,9 @@ def test_a_step_that_did_nothing_is_left_out_and_one_that_injects_is_told_by_its
 
 def test_a_check_without_steps_is_told_by_its_requests_and_sweeps() -> None:
     sweep = Note(n=0, t=0.0, text=SWEEP_NOTE, data={"turn": 1})
-    found = recorded(call("create_topics"), call("fetch"), call("alter_partition_reassignments"), sweep, call("end_txn"))
+    found = recorded(
+        call("create_topics"), call("fetch"), call("alter_partition_reassignments"), sweep, call("end_txn")
+    )
     assert deeds_of(found, []) == ["create-topic", "reassign-partition", "sweep", "end-transaction"]
 
 

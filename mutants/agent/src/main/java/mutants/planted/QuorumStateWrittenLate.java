@@ -1,6 +1,7 @@
 package mutants.planted;
 
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import mutants.In;
 import mutants.Reach;
@@ -11,6 +12,14 @@ import net.bytebuddy.implementation.bytecode.assign.Assigner;
 @In(type = "org.apache.kafka.raft.FileQuorumStateStore", method = "writeElectionState")
 public class QuorumStateWrittenLate {
     private static final ThreadLocal<Boolean> IS_LATE = ThreadLocal.withInitial(() -> false);
+
+    /** One thread, so that a write never overtakes an earlier one. */
+    private static final ScheduledExecutorService WRITER = Executors.newSingleThreadScheduledExecutor(
+            task -> {
+                Thread thread = new Thread(task, "late-quorum-state");
+                thread.setDaemon(true);
+                return thread;
+            });
 
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class)
     static boolean enter(
@@ -25,11 +34,11 @@ public class QuorumStateWrittenLate {
         if (IS_LATE.get()) {
             return false;
         }
-        CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS).execute(() -> write(store, election, version));
+        WRITER.schedule(() -> write(store, election, version), 100, TimeUnit.MILLISECONDS);
         return true;
     }
 
-    private static synchronized void write(Object store, Object election, Object version) {
+    private static void write(Object store, Object election, Object version) {
         IS_LATE.set(true);
         try {
             Reach.call(store, "writeElectionState", election, version);
