@@ -4,10 +4,10 @@ from hypothesis.strategies import sampled_from
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.judging.facts.quorum import Stored
-from conformance.rigs.quorum.candidates import other_peer
+from conformance.rigs.quorum.candidates import is_vote, other_peer
 from conformance.rigs.quorum.durable import durable_if
 from conformance.rigs.quorum.frozen import FROZEN, PEERS, Frozen, LogEnd
-from conformance.rigs.quorum.quorum import leader_in, stored_or_not
+from conformance.rigs.quorum.quorum import stored_or_not
 from conformance.rigs.quorum.voter_restarts import kill_and_restart
 from protocol.codes import Error
 from protocol.log import FetchOptions, FetchPartition, LeaderAndEpoch
@@ -32,11 +32,9 @@ def vote_survives_a_kill(frozen: Frozen, candidate: int, ahead: int) -> Claims:
     detail = f"the answer: it has {say(before)} while the voter is down, {say(stored)} after its restart"
     yield from durable_if(kept, left, arrived, given, case="stored", detail=detail)
     refused = frozen.vote(other_peer(candidate), epoch, LogEnd(end.epoch, end.offset + 1))
-    free = refused.error is Error.NONE and leader_in(refused) == LeaderAndEpoch(-1, epoch) and not refused.vote_granted
-    yield held_if(free, given, refused, case="other-candidate")
+    yield held_if(is_vote(refused, granted=False), given, refused, case="other-candidate")
     again = frozen.vote(candidate, epoch, end)
-    same = again.error is Error.NONE and leader_in(again) == LeaderAndEpoch(-1, epoch) and again.vote_granted
-    yield held_if(same, given, again, case="same-candidate")
+    yield held_if(is_vote(again, granted=True), given, again, case="same-candidate")
     recovered = frozen.log_end()
     detail = f"its log ended at {say(end)}; after its restart it fetches from {say(recovered)}"
     yield held_if(recovered == end, row="KIP595-FETCH-10", case="position", detail=detail)
@@ -54,7 +52,7 @@ def restarted_leader_neither_votes_nor_leads(frozen: Frozen, candidate: int, bey
     stored = frozen.quorum_state()
     end = before[-1].last_offset + 1 + beyond
     vote = frozen.vote(candidate, epoch, LogEnd(epoch - 1, end))
-    refused = vote.error is Error.NONE and not vote.vote_granted and leader_in(vote) == LeaderAndEpoch(frozen.id, epoch)
+    refused = is_vote(vote, granted=False)
     yield held_if(refused, vote, case="vote")
     yield held_if(refused and frozen.quorum_state() == stored, vote, row="KIP595-VOTE-11", case="resigned")
     if frozen.pre_votes:

@@ -10,6 +10,7 @@ from conformance.core.topologies import CONTROLLERS
 from conformance.judging.excuses import STARVED
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.log.partition import PartitionData, new_partition
+from conformance.rigs.quorum.candidates import is_vote
 from conformance.rigs.quorum.frozen import OUTSIDER
 from conformance.rigs.quorum.quorum import (
     FAR,
@@ -17,7 +18,6 @@ from conformance.rigs.quorum.quorum import (
     Quorum,
     QuorumData,
     cluster_id_of,
-    leader_in,
 )
 from conformance.rigs.quorum.successors import successor_leads
 from fixtures.faults.kinds.zombies import IsolatedControllerLeader
@@ -179,7 +179,7 @@ def resigned_keeps_its_vote(asked: ResignedVoter) -> Claims:
         return
     if asked.after.reported != known or asked.before.stored != Stored(known.leader_id, known.leader_epoch, -1):
         return
-    refused = asked.vote.error is Error.NONE and not asked.vote.vote_granted and leader_in(asked.vote) == known
+    refused = is_vote(asked.vote, granted=False)
     same = asked.before == asked.after
     yield held_if(
         refused and same, asked.vote, row="KIP595-VOTE-11", case="resigned", detail=f"then {say(asked.after)}"

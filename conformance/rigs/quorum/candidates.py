@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from conformance.rigs.quorum.frozen import PEERS, LogEnd
+from protocol.codes import Error
+from protocol.quorum import VoteAnswer
 
 BEHIND = LogEnd(0, 0)
 """The end of an empty log."""
@@ -21,3 +23,8 @@ NONSENSE: Mapping[str, Callable[[int, int], int]] = {
 }
 """Functions from the candidate's epoch to an impossible last epoch of its log: for a Vote it must be lower, for a
 pre-vote at most equal."""
+
+
+def is_vote(answer: VoteAnswer, *, granted: bool) -> bool:
+    """True if the vote is answered without error, granted or not as `granted` says."""
+    return answer.error is Error.NONE and answer.top_level_error is Error.NONE and answer.vote_granted is granted
