@@ -114,7 +114,10 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
     first = LogEnd(epoch, end.offset + 1)
-    frozen.fetch_as(voter, epoch, first)
+    began, known = frozen.fetch_as(voter, epoch, first), describe(frozen)
+    yield held_if(known.high_watermark == first.offset, began, known)
+    if known.high_watermark < 0:  # the leader appends no more
+        return
     starts = frozen.bench.eventually(lambda: _batches_after(frozen, first), f"{READS} batches of epoch {epoch}")
     for start in starts:
         fetch = frozen.fetch_as(voter, epoch, LogEnd(epoch, start))
