@@ -60,8 +60,8 @@ def newer_epoch_of_a_stale_candidate_is_adopted(frozen: Frozen, candidate: int, 
     arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
     stored = stored_or_not(file)
     adopted = stored == Stored(-1, epoch, -1)
-    told = is_vote(answer, granted=False) and leader_in(answer) == LeaderAndEpoch(-1, epoch)
-    yield held_if(told and adopted, answer, detail=f"its quorum-state has {say(stored)}")
+    right = is_vote(answer, granted=False) and leader_in(answer) == LeaderAndEpoch(-1, epoch)
+    yield held_if(right and adopted, answer, detail=f"its quorum-state has {say(stored)}")
     if not answer.vote_granted:  # a vote that was granted breaks KIP595-VOTE-02
         detail = f"the answer: it has {say(stored)}"
         yield from durable_if(adopted, file, arrived, answer, row="KIP595-QS-02", case="newer-epoch", detail=detail)
