@@ -69,7 +69,7 @@ ELECTED_MEANWHILE = Evidence(
 )
 STATE_BEHIND = Evidence(
     "quorum-state-behind",
-    "a voter's quorum-state is of an earlier epoch than the voter names, or lacks the leader that it names",
+    "a voter's quorum-state is of an earlier epoch than the voter names, or lacks the leader that it names in that epoch",
     about="one read of quorum-state",
     since="the read",
     until="the read that is not behind, 2 s later at most",

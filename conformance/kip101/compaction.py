@@ -26,10 +26,10 @@ KEYS = 3
 
 
 def to_be_compacted(bench: Bench) -> PartitionData:
-    """Write the same keys in four epochs; each but the second also writes its own key.
+    """Write the same keys in four epochs; each but the second also writes a key of its own, in the batch of the last one.
 
-    So compaction removes the second epoch entirely and parts of the others. Nothing is cleaned before the compaction
-    lag is removed.
+    So compaction removes the second epoch entirely, and of the first and third it keeps a part of one batch, which it
+    rewrites. Nothing is cleaned before the compaction lag is removed.
     """
     partition = new_partition(
         bench,
@@ -43,17 +43,18 @@ def to_be_compacted(bench: Bench) -> PartitionData:
     for number in range(EPOCHS):
         if number:
             partition.move_leader()
-        keys = [b"key %d" % key for key in range(KEYS)] + [b"of epoch %d" % number] * (number != 1)
-        boundaries.append(Boundary(partition.epoch(), _write_batches(partition, number, keys)))
-    _write_batches(partition, EPOCHS, [b"end"])  # in the active segment, which is never cleaned
+        batches = [[b"key %d" % key] for key in range(KEYS)]
+        batches[-1] += [b"of epoch %d" % number] * (number != 1)
+        boundaries.append(Boundary(partition.epoch(), _write_batches(partition, number, batches)))
+    _write_batches(partition, EPOCHS, [[b"end"]])  # in the active segment, which is never cleaned
     return PartitionData(partition.topic, 0, tuple(boundaries))
 
 
-def _write_batches(partition: Partition, round: int, keys: list[bytes]) -> int:
-    """Write a batch per key, each timestamped late enough to begin a segment; return the first offset."""
-    now = partition.bench.now().unix_ms
-    records = [NewBatch((NewRecord(b"round %d" % round, key),), timestamp=now + 10 * n) for n, key in enumerate(keys)]
-    offsets = [partition.append(record).base_offset for record in records]
+def _write_batches(partition: Partition, round: int, batches: list[list[bytes]]) -> int:
+    """Write batches of these keys, each timestamped late enough to begin a segment; return the first offset."""
+    now, value = partition.bench.now().unix_ms, b"round %d" % round
+    records = [tuple(NewRecord(value, key) for key in keys) for keys in batches]
+    offsets = [partition.append(NewBatch(one, timestamp=now + 10 * n)).base_offset for n, one in enumerate(records)]
     return offsets[0]
 
 

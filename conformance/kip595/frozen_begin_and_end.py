@@ -73,7 +73,8 @@ def newer_leader_is_followed(frozen: Frozen, case: str, leader: int, ahead: int)
         yield held_if(named, answer, row="KIP595-API-07", case="begin")
 
 
-@probe("KIP595-BEGIN-02", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD, older=versions_back(1))
+@probe("KIP595-BEGIN-02", "KIP595-QS-02", "KIP595-API-06", rig=FROZEN, leader=LEADERS, ahead=NEAR_EPOCHS_AHEAD,
+       older=versions_back(1))  # fmt: skip
 def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: int, ahead: int, older: int) -> Claims:
     """A voter without a leader follows the one that BeginQuorumEpoch of its epoch names, whichever candidate it voted
     for."""
@@ -83,6 +84,7 @@ def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: i
     yield premise(vote.vote_granted is granted, f"its vote in epoch {epoch} given or free", promised=row)
     yield premise(frozen.reported_leader() == LeaderAndEpoch(-1, epoch), f"no leader in epoch {epoch}", promised=row)
     answer = frozen.begin(leader, epoch, version=frozen.version("BeginQuorumEpoch", older))
+    arrived, file = frozen.bench.now().unix_ms, frozen.quorum_state_file()
     stored = frozen.quorum_state()
     fetch = frozen.fetch_in(epoch, leader)
     followed = answer.error is Error.NONE and stored.leader == LeaderAndEpoch(leader, epoch)
@@ -91,6 +93,13 @@ def leader_of_the_present_epoch_is_followed(frozen: Frozen, case: str, leader: i
         answer,
         detail=f"its quorum-state has {say(stored)}; it fetched from {leader}: {say(fetch is not None)}",
     )
+    if answer.error is Error.NONE:
+        led = LeaderAndEpoch(leader, epoch)
+        yield held_if(leader_in(answer) == led, answer, row="KIP595-API-06", case="begin")
+        at_once = stored_or_not(file)
+        detail = f"the answer: it has {say(at_once)}"
+        right = at_once.leader == led
+        yield from durable_if(right, file, arrived, answer, row="KIP595-QS-02", case="begin", detail=detail)
 
 
 def _without_leader(frozen: Frozen, candidate: int, ahead: int, granted: bool) -> tuple[VoteAnswer, int]:

@@ -1,11 +1,12 @@
 """A leader whose followers are all played by the kit, and the records that it commits (KIP-595)."""
 
 import struct
+from collections.abc import Generator
 
 import msgspec
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claims, held_if, premise, probe
+from conformance.core.checks import Claim, Claims, held_if, premise, probe
 from conformance.rigs.quorum.candidates import other_peer
 from conformance.rigs.quorum.expendable import EXPENDABLE, Expendable
 from conformance.rigs.quorum.fetching import own_end
@@ -114,22 +115,27 @@ def high_watermark_is_the_voters_fetch_offset(frozen: Frozen, voter: int, ahead:
     end = frozen.log_end()
     epoch = frozen.lead(ahead=ahead)
     first = LogEnd(epoch, end.offset + 1)
-    began, known = frozen.fetch_as(voter, epoch, first), describe(frozen)
-    yield held_if(known.high_watermark == first.offset, began, known)
-    if known.high_watermark < 0:  # the leader appends no more
+    now = yield from follows_the_fetch(frozen, voter, first)
+    if now.high_watermark < 0:  # a leader that has committed nothing appends no more
         return
     starts = frozen.bench.eventually(lambda: _batches_after(frozen, first), f"{READS} batches of epoch {epoch}")
     for start in starts:
-        fetch = frozen.fetch_as(voter, epoch, LogEnd(epoch, start))
-        now = describe(frozen)
-        matches = fetch.error is Error.NONE and fetch.diverging_epoch is None
-        yield premise(matches, f"a fetch that was served: {fetch}", promised=SERVED)
-        yield premise(now.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
-        yield held_if(now.high_watermark == start, fetch, now)
+        now = yield from follows_the_fetch(frozen, voter, LogEnd(epoch, start))
     # A description from now on would show a voter whose log became shorter.
     again = frozen.fetch_as(voter, epoch, LogEnd(epoch, starts[-back]))
     yield premise(again.error is Error.NONE, f"a fetch further back that was served: {again}", promised=SERVED)
     yield held_if(again.high_watermark == now.high_watermark, now, again, row="KIP595-HW-04", case="leader")
+
+
+def follows_the_fetch(frozen: Frozen, voter: int, log: LogEnd) -> Generator[Claim, None, QuorumAnswer]:
+    """Fetch as the voter from `log`, and check that the high watermark is that offset. Return the description of the quorum."""
+    fetch = frozen.fetch_as(voter, log.epoch, log)
+    now = describe(frozen)
+    matches = fetch.error is Error.NONE and fetch.diverging_epoch is None
+    yield premise(matches, f"a fetch that was served: {fetch}", promised=SERVED)
+    yield premise(now.error is Error.NONE, "a leader that describes the quorum", promised=DESCRIBED)
+    yield held_if(now.high_watermark == log.offset, fetch, now)
+    return now
 
 
 def stands_again(asked: Received, epoch: int) -> bool:

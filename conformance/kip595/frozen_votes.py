@@ -40,7 +40,8 @@ def first_candidate_is_granted(
     if version > 0 and answer.leader_id == -1:
         yield held_if(answer.node_endpoints == (), answer, row="KIP595-API-07", case="vote")
     on_disk = stored == Stored(-1, epoch, candidate)
-    yield held_if(on_disk and leader_in(answer).leader_epoch == epoch, answer, row="KIP595-VOTE-02", case="granted")
+    named = leader_in(answer) == LeaderAndEpoch(-1, epoch)
+    yield held_if(on_disk and named, answer, row="KIP595-VOTE-02", case="granted")
     if answer.vote_granted:
         detail = f"the answer: it has {say(stored)}"
         yield from durable_if(on_disk, file, arrived, answer, row="KIP595-QS-02", case="vote", detail=detail)
@@ -97,12 +98,11 @@ def one_vote_per_epoch(frozen: Frozen, case: str, candidate: int, ahead: int, lo
     epoch = frozen.next_epoch(ahead)
     first = frozen.vote(candidate, epoch, end)
     yield premise(first.vote_granted, "a vote that was granted", promised=GRANTED)
-    again, other = case == "same-candidate", other_peer(candidate)
+    again = case == "same-candidate"
     log = LogEnd(end.epoch, end.offset + (longer if case == "longer-log" else 0))
-    answer = frozen.vote(candidate if again else other, epoch, log)
-    stored = frozen.quorum_state()
-    kept = stored.leader == LeaderAndEpoch(-1, epoch) and stored.voted_id != other
-    yield held_if(is_vote(answer, granted=again) and kept, first, answer)
+    answer = frozen.vote(candidate if again else other_peer(candidate), epoch, log)
+    kept = frozen.stores(Stored(-1, epoch, candidate))
+    yield held_if(kept.require_also(is_vote(answer, granted=again)), first, answer)
 
 
 @probe("KIP595-VOTE-05", rig=FROZEN, candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD, by=integers(1, 4), older=versions_back(1),
@@ -162,11 +162,11 @@ def candidate_outside_the_voters(frozen: Frozen, expected: str, ahead: int, long
     after = frozen.quorum_state()
     answers = (behind, answer)
     unmoved = all(one.error is Error.INCONSISTENT_VOTER_SET and not one.vote_granted for one in answers)
-    fair = is_vote(behind, granted=False) and refused == Stored(-1, epoch, -1)
-    granted = is_vote(answer, granted=True) and after.leader == refused.leader
-    held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else fair and granted
+    fair = is_vote(behind, granted=False) and refused == Stored(-1, epoch, -1) and is_vote(answer, granted=True)
+    voted = frozen.stores(Stored(-1, epoch, candidate)) if fair else False
+    held = unmoved and before == refused == after if expected == "INCONSISTENT_VOTER_SET" else voted
     yield held_if(held, *answers, detail=f"its quorum-state had {say(refused)}, then {say(after)}")
-    yield kept_if("KIP595-VOTE-09-L", fair and granted, *answers)
+    yield kept_if("KIP595-VOTE-09-L", voted, *answers)
 
 
 @probe("KIP595-VOTE-10", rig=FROZEN, cases=["newer-epoch"], candidate=CANDIDATES, ahead=NEAR_EPOCHS_AHEAD,

@@ -10,7 +10,7 @@ from conformance.core.topologies import EXPENDABLE_VOTER
 from conformance.core.waiting import Settled
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.frozen import Frozen, FrozenData, prepare_frozen
-from conformance.rigs.quorum.quorum import cluster_id_of, stored_or_not
+from conformance.rigs.quorum.quorum import cluster_id_of
 from fixtures.cluster.config import UNCHANGED, Settings
 from fixtures.wire import NodeClient, WireError
 from history.due import START_TIMEOUT
@@ -52,7 +52,7 @@ class Expendable(Frozen):
 
     def quorum_state(self) -> Stored:
         """Read quorum-state once: the voter may not answer."""
-        return stored_or_not(self.quorum_state_file())
+        return self._quorum_state_now()
 
     def give_up(self, *, down: bool = False) -> None:
         """Declare that the voter may end by itself from now on, or end it (`down`)."""

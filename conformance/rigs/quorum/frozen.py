@@ -8,11 +8,12 @@ import msgspec
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import FROZEN_VOTER, LIVE_VOTER_OF_FIVE
-from conformance.core.waiting import WITHIN
+from conformance.core.waiting import WITHIN, Settled
 from conformance.judging.excuses import GIVEN_UP
 from conformance.judging.facts.quorum import QUORUM_STATE, Stored
 from conformance.rigs.quorum.quorum import (
     LISTENER,
+    WRITTEN_WITHIN,
     VoterCondition,
     cluster_id_of,
     leader_in,
@@ -111,15 +112,19 @@ class Frozen:
         return leader_known_to(self.client, PEERS[0], self.cluster_id)
 
     def condition(self) -> VoterCondition:
-        """Read the voter's answer, then its quorum-state."""
-        return written_condition(self.bench, self._condition_now)
-
-    def _condition_now(self) -> VoterCondition:
-        reported = self.reported_leader()
-        return VoterCondition(reported, stored_or_not(self.quorum_state_file()))
+        """Read the voter's quorum-state, then its answer."""
+        return written_condition(self.bench, self._quorum_state_now, self.reported_leader)
 
     def quorum_state(self) -> Stored:
         return self.condition().stored
+
+    def stores(self, expected: Stored) -> Settled:
+        """Return whether quorum-state becomes this one; that it was there before the answer is for KIP595-QS-02 to judge."""
+        what = f"a quorum-state of {say(expected)}"
+        return self.bench.wait.becomes_true(lambda: self._quorum_state_now() == expected, what, WRITTEN_WITHIN)
+
+    def _quorum_state_now(self) -> Stored:
+        return stored_or_not(self.quorum_state_file())
 
     def quorum_state_file(self) -> File:
         return self.bench.read_file(self.name, QUORUM_STATE)

@@ -71,17 +71,22 @@ class VoterCondition(ControllerCondition, frozen=True):
         return lacks or stored.leader_epoch < named.leader_epoch
 
 
-def written_condition(bench: Bench, read: Callable[[], VoterCondition]) -> VoterCondition:
-    """Read a voter's condition; if its quorum-state is behind its answer, wait for the write.
+def written_condition(bench: Bench, read: Callable[[], Stored], ask: Callable[[], LeaderAndEpoch]) -> VoterCondition:
+    """Read a voter's quorum-state and ask it for leader and epoch; if the file is behind the answer, wait for the write.
 
     A write that is late breaks KIP595-QS-02, whose checks read the file once, and is no effect of a later request. The
     reads themselves are judged by KIP595-INV-02.
     """
-    found = read()
+
+    def look() -> VoterCondition:
+        stored = read()
+        return VoterCondition(ask(), stored)
+
+    found = look()
     if found.is_behind:
         bench.count_excuse(STATE_BEHIND)
-        bench.wait.becomes_true(lambda: not read().is_behind, "the write of a quorum-state", WRITTEN_WITHIN)
-        found = read()
+        bench.wait.becomes_true(lambda: not look().is_behind, "the write of a quorum-state", WRITTEN_WITHIN)
+        found = look()
     return found
 
 
@@ -149,11 +154,7 @@ class Quorum:
         """Read the controller's quorum-state, then its answer."""
         if not disk:
             return ControllerCondition(self.reported_leader(name), None)
-        return written_condition(self.bench, lambda: self._voter_condition(name))
-
-    def _voter_condition(self, name: str) -> VoterCondition:
-        stored = self.quorum_state(name)
-        return VoterCondition(self.reported_leader(name), stored)
+        return written_condition(self.bench, lambda: self.quorum_state(name), lambda: self.reported_leader(name))
 
     def epochs(self) -> list[EpochStart]:
         """Return the epochs and start offsets of the leader's log, from its disk. Raises Overdue if there are none."""

@@ -11,7 +11,7 @@ from conformance.judging.excuses import ELECTED_MEANWHILE, GIVEN_UP, NODE_SLOW, 
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.quorum.bounds import RequestWait, bound_holds
 from conformance.rigs.quorum.frozen import Frozen
-from conformance.rigs.quorum.quorum import ControllerCondition, Quorum, Tried, VoterCondition, written_condition
+from conformance.rigs.quorum.quorum import ControllerCondition, Quorum, Tried, written_condition
 from history.readings import Received
 from protocol.log import EpochAndOffset, LeaderAndEpoch
 from tests.contract.forgiven.entry import Near
@@ -104,7 +104,7 @@ def _read(first: Stored) -> StepShown:
     """Read this quorum-state, then another, at a voter that names leader 2 at epoch 4."""
     bench, states = mini_bench(MiniCluster()), [first]
     named, written = LeaderAndEpoch(2, 4), Stored(2, 4, -1)
-    found = written_condition(bench, lambda: VoterCondition(named, states.pop() if states else written))
+    found = written_condition(bench, lambda: states.pop() if states else written, lambda: named)
     return StepShown(bench.excuses, found.stored == first)
 
 

@@ -3,7 +3,7 @@ package mutants.planted;
 import mutants.In;
 import net.bytebuddy.asm.Advice;
 
-/** A transaction coordinator takes an InitProducerId with any producer id and epoch for one of its producer. */
+/** A transaction coordinator does not look whether an InitProducerId names the producer id that it knows. */
 @In(type = "kafka.coordinator.transaction.TransactionCoordinator", method = "isValidProducerId$1")
 public class AnyProducerIdFits {
     @Advice.OnMethodExit
