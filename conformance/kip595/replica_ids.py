@@ -23,6 +23,7 @@ def consumer_leaves_no_trace(quorum: Quorum, back: int, older: int) -> Claims:
     tried = try_fetch(quorum, quorum.one("leader"), max(0, log_end(quorum) - back), older=older)
     yield premise(tried.answer.error is Error.NONE, "a fetch that was served")
     after = quorum.describe_by_leader()
+    yield premise(after.leader_epoch == before.leader_epoch, f"still epoch {before.leader_epoch}")
     same = {o.replica_id for o in after.observers} == {o.replica_id for o in before.observers}
     yield held_if(same and len(after.current_voters) == len(before.current_voters), tried.answer, before, after)
 
@@ -36,7 +37,8 @@ def unknown_replica_is_an_observer(quorum: Quorum, ghost: int, back: int, older:
     offset = max(log[-1].start + 1, log_end(quorum) - back)
     tried = try_fetch(quorum, quorum.one("leader"), offset, replica_id=ghost, older=older)
     yield premise(tried.answer.error is Error.NONE and tried.answer.diverging_epoch is None, "a fetch that was served")
-    described = quorum.describe_by_leader()
+    described, epoch = quorum.describe_by_leader(), tried.before.reported.leader_epoch
+    yield premise(described.leader_epoch == epoch, f"still epoch {epoch}")
     yield held_if(is_observer(described, ghost, offset, tried.answer), tried.answer, described)
 
 

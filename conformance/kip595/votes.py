@@ -102,6 +102,8 @@ def pre_vote_for_the_log_of_its_epoch(quorum: Quorum, role: Role, place: Place) 
 def healthy_quorum_refuses_a_pre_vote(quorum: Quorum, case: str, back: int, longer: int) -> Claims:
     """A leader refuses a pre-vote in its own epoch, and so does a follower that has fetched from it."""
     name = quorum.one("leader" if case == "leader" else "follower")
+    if case == "follower-fetched":
+        quorum.await_fetches(name)
     end = log_end(quorum) + longer
     tried = try_vote(quorum, name, log=lambda epoch: epoch - back, last_offset=end, pre_vote=True)
     yield held_if(is_refusal(tried, Error.NONE), tried.answer)

@@ -182,6 +182,18 @@ class Quorum:
             answer_of_leader, "a leader that describes itself among the voters", due="quorum description"
         )
 
+    def await_fetches(self, name: str) -> None:
+        """Wait until a follower has sent two more fetches. It sends each after the answer to the one before, so by then its
+        leader has served it since it began to follow."""
+        own, sent = self.bench.id_of(name), set[int]()
+
+        def has_fetched() -> bool:
+            voters = self.describe_by_leader().current_voters
+            sent.update(voter.last_fetch_timestamp for voter in voters if voter.replica_id == own)
+            return len(sent) > 2
+
+        self.bench.eventually(has_fetched, f"two more fetches of {name}", due="next fetch")
+
     # --- roles
 
     def one(self, role: Role) -> str:
