@@ -75,6 +75,7 @@ def rows_observed_by(check: AnyCheck) -> list[str]:
     return [*dict.fromkeys([*check.rows, *rows_of_all_checks(), *of_quorum])]
 
 
+@cache
 def checks_by_row() -> dict[str, list[str]]:
     """Return the checks of each row that has any. The check of patch releases is run only by a merge.
 

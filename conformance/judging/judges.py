@@ -1,6 +1,7 @@
 """All judges. Each one looks at every history that has what it needs, whichever check wrote it."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from types import ModuleType
 
 from conformance.catalogue import shipped_rows
@@ -161,6 +162,7 @@ def check_usable(judges: Sequence[Judge]) -> tuple[Judge, ...]:
 JUDGES = check_usable([judge for module in MODULES for judge in _judges_in(module)])
 
 
+@cache
 def rows_about(*kinds: Kind) -> tuple[str, ...]:
     """Return the rows of the judges whose subjects are of one of these kinds."""
     return tuple(dict.fromkeys(judge.row for judge in JUDGES if judge.about in kinds))
