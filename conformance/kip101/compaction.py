@@ -9,10 +9,10 @@ from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import read_whole
+from conformance.rigs.settings import alter_configs
 from conformance.rigs.versions import BACK, choose_version
 from protocol.codes import Error
 from protocol.configs import ResourceType
-from protocol.errors import KitError
 from protocol.log import EpochEnd, FetchedPartition
 from protocol.records import NewBatch, NewRecord
 from protocol.since import since
@@ -64,9 +64,7 @@ COMPACTED = Rig(QUICK_CLUSTER, to_be_compacted, Partition)
 def start_cleaners(partition: Partition) -> None:
     """Let the cleaners start at once."""
     change = {LAG: "0", "max.compaction.lag.ms": "1"}
-    answer = partition.leader().incremental_alter_configs(ResourceType.TOPIC, partition.name, change)
-    if answer.error is not Error.NONE:
-        raise KitError(f"the cluster refused {say(change)} for {partition.name}: {answer}")
+    alter_configs(partition.bench, partition.leader(), ResourceType.TOPIC, partition.name, change)
 
 
 def epochs_by_offset(read: FetchedPartition) -> dict[int, int]:

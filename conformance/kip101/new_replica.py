@@ -11,16 +11,14 @@ from conformance.judging.timeline import CONVERGENCE_TIMEOUT
 from conformance.rigs.log.epoch_checkpoint import entries_of, read_epochs
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest, read_whole
-from conformance.rigs.log.rotation import RECORDS, assign_replicas
+from conformance.rigs.log.rotation import RECORDS
 from conformance.rigs.log.scenarios import log_scenario
 from fixtures.faults.kinds.frames import Delay
 from fixtures.wire import NodeClient
 from history.readings import File
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import FetchedPartition, FetchOptions
-from protocol.records import batch
 from protocol.words import say
 
 SLOW_MS = 200
@@ -44,7 +42,7 @@ TO_BE_COPIED = Rig(CLUSTER, on_two_of_three, Partition)
 
 def assign_new_replica(partition: Partition, state: PartitionMetadata, added: int) -> None:
     """Assign the new replica, whose link to the controller is fast, and wait until its broker knows of it."""
-    assign_replicas(partition, (*state.replicas, added), asked=added)
+    partition.assign(*state.replicas, added, by=partition.bench.node(added))
     partition.bench.eventually(lambda: knows_itself(partition, added), f"{added} a replica of {partition.name}")
 
 
@@ -62,9 +60,7 @@ def joins_under_writes(partition: Partition, leader: NodeClient, added: int) -> 
     """Return whether the new replica joins the ISR during consecutive writes with acks=all."""
 
     def written_and_joined() -> bool:
-        answer = leader.produce(partition.topic, partition.index, batch(b"meanwhile"))
-        if answer.error is not Error.NONE:
-            raise KitError(f"a write to {partition.name} was refused: {answer}")
+        partition.write(b"meanwhile", to=leader)
         state = partition.state_known_to(leader.node)
         return state is not None and added in state.isr
 

@@ -12,9 +12,9 @@ from conformance.core.waiting import WITHIN
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
 from conformance.rigs.log.scenarios import log_scenario
+from conformance.rigs.topics import delete_topics
 from fixtures.faults.base.injector import Unhealed
 from fixtures.faults.kinds.disk import WipeDisk
-from fixtures.wire.retriable import require_accepted
 from history.due import START_TIMEOUT
 from protocol.words import say
 
@@ -43,7 +43,7 @@ class LoneReplicas:
     def delete(self, leaderless: Sequence[Partition]) -> None:
         """Delete the topics of partitions that would keep the cluster from rest."""
         if leaderless:
-            require_accepted(self.bench.node(self.bench.brokers[0]).delete_topics([one.topic for one in leaderless]))
+            delete_topics(self.bench, [one.topic for one in leaderless])
 
     def host_is_back(self) -> bool:
         """True if another broker lists the one with the replicas, the last one."""

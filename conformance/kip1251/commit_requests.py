@@ -6,8 +6,8 @@ from hypothesis.strategies import integers, uuids
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.group import Group, fresh_group, new_topic
+from conformance.rigs.topics import delete_topics
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.groups import NewOffset
 from protocol.messages import Topic
 from protocol.words import say
@@ -100,8 +100,6 @@ def name_of_a_topic_created_again(group: Group, bumps: int, offset: int) -> Clai
 def recreate(group: Group) -> Topic:
     """Delete the group's topic and create it again with the same name; return the deleted topic."""
     old = group.topic
-    [deleted] = group.node.delete_topics([old.name]).topics
-    if deleted.error is not Error.NONE:
-        raise KitError(f"topic {old.name} could not be deleted: {deleted}")
+    delete_topics(group.bench, [old.name], by=group.node)
     group.topic = new_topic(group.bench, group.partitions, old.name)
     return old

@@ -11,7 +11,7 @@ from conformance.rigs.groups.group_log import OFFSETS_TOPIC, GroupLog
 from conformance.rigs.groups.kept_epochs import judged_as_before
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire.retriable import require_accepted
+from conformance.rigs.settings import alter_configs
 from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.words import say
@@ -113,12 +113,12 @@ def compact_logs_soon(group: Group) -> Iterator[None]:
     """Have coordinators' logs compacted as soon as possible within the block."""
     changes = ((ResourceType.TOPIC, OFFSETS_TOPIC, COMPACTING), (ResourceType.BROKER, "", OFTEN))
     for kind, name, settings in changes:
-        require_accepted(group.node.incremental_alter_configs(kind, name, settings))
+        alter_configs(group.bench, group.node, kind, name, settings)
     try:
         yield
     finally:
         for kind, name, settings in changes:
-            require_accepted(group.node.incremental_alter_configs(kind, name, dict.fromkeys(settings)))
+            alter_configs(group.bench, group.node, kind, name, dict.fromkeys(settings))
 
 
 @probe("KIP1251-PERSIST-06", rig=fresh_group(), examples=2, smoke=False, bumps=EPOCH_BUMPS, offset=OFFSETS)

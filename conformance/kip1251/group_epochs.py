@@ -11,8 +11,6 @@ from conformance.rigs.groups.group_log import GroupLog, StoredAssignment
 from conformance.rigs.groups.members import Members
 from conformance.rigs.groups.three_brokers import ROUTED_CONSUMERS, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire.retriable import require_accepted
-from protocol.configs import ResourceType
 from protocol.groups import LEAVE_TO_RETURN, DescribedGroup
 from protocol.words import say
 
@@ -30,7 +28,7 @@ OF_DYNAMIC_MEMBERS = lists(sampled_from(["join", "bump", "revoke", "leave"]), mi
 def described_epochs_are_ordered(group: Group, changes: list[str], lags: bool) -> Claims:
     """In each description, member epoch <= target assignment epoch <= group epoch, also while the target lags."""
     if lags:
-        require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
+        group.configure(INTERVAL)
     group_members = Members(group)
     for change in changes:
         group_members.change(change)

@@ -13,9 +13,7 @@ from conformance.rigs.groups.group import MANY, SHORT_SESSION, Group, GroupMembe
 from conformance.rigs.groups.members import lets_another_own, loses_all_for_a_while
 from conformance.rigs.groups.three_brokers import ROUTED_CONSUMERS, RoutedGroup
 from conformance.rigs.producers.three_brokers import How
-from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
-from protocol.configs import ResourceType
 from protocol.since import since as since_version
 from protocol.words import say
 from strategies.inputs import EPOCH_BUMPS, OFFSETS
@@ -191,7 +189,7 @@ def first_assignment_has_the_target_epoch(group: Group, aged: int, later: int, o
 def assignment_behind_the_group_has_the_target_epoch(group: Group, later: int, offset: int) -> Claims:
     """A member that is assigned partitions while the target assignment lags behind the group epoch may commit them from
     the target epoch on."""
-    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, LAG))
+    group.configure(LAG)
     member, other = group.member(), group.member()
     other.join("nowhere")
     member.join()
@@ -207,7 +205,7 @@ def assignment_behind_the_group_has_the_target_epoch(group: Group, later: int, o
     yield premise(
         lags and not early and bool(member.since), f"{member.id} is assigned partitions while the target lags: {shown}"
     )
-    require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, dict.fromkeys(LAG)))
+    group.configure(dict.fromkeys(LAG))
     member.bump(later)
     for partition, epoch in sorted(member.since.items()):
         yield observe_first_admitted(group, member, partition, epoch, offset)
@@ -288,7 +286,7 @@ def partitions_of_a_silent_member_are_given_once_its_session_ended(group: Group,
 def owners_never_share_an_epoch(group: Group, case: str, bumps: int, leaves: bool) -> Claims:
     """The next owner's first epoch with a partition is above the former owner's last."""
     if case == "assignment-interval":
-        require_accepted(group.node.incremental_alter_configs(ResourceType.GROUP, group.name, INTERVAL))
+        group.configure(INTERVAL)
     old, new = group.sole_member(bumps), group.member()
     before = dict(old.since)
     new.join()

@@ -5,7 +5,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
-from fixtures.wire.retriable import require_accepted
+from fixtures.views.nodes import ask_until_granted
 from protocol.codes import Error
 from protocol.groups import NewOffset
 from strategies.inputs import OFFSETS
@@ -23,8 +23,10 @@ def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, st
     """A reader with require_stable has to wait while a transaction is open, and gets the offset after its end."""
     log, group = stage.log(), stage.bench.fresh_name("group")
     offset = before + abs(step) if before + step < 0 else before + step
-    require_accepted(
-        stage.answer_when_ready(lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)]))
+    ask_until_granted(
+        stage.bench,
+        lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)]),
+        f"a commit of {group} accepted",
     )
     producer = stage.transactional(stage.newest_dialect if case == "aborted" else case)
     if not producer.dialect.bumps:

@@ -16,9 +16,10 @@ from conformance.rigs.log.epoch_requests import LARGEST_EPOCH
 from conformance.rigs.log.follower_fetches import await_whole_cluster
 from conformance.rigs.log.partition import Partition, PartitionData, fresh_partition, new_partition
 from conformance.rigs.restarts import await_answer
+from conformance.rigs.topics import delete_topics
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, error_of
 from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
@@ -76,10 +77,11 @@ class Commits:
 
         def is_committed() -> bool:
             node = self.coordinator(group)
-            answer = node.offset_commit(group, [wanted], version=self._commit) if node else None
-            return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
+            return (
+                node is not None and error_of(node.offset_commit(group, [wanted], version=self._commit)) is Error.NONE
+            )
 
-        self.bench.eventually(is_committed, f"a commit of {group}")
+        self.bench.eventually(is_committed, f"a commit of {group} accepted")
         self.sent.append(GroupCommit(group, offset, epoch))
 
     def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:
@@ -231,7 +233,7 @@ def offsets_survive_a_move(partition: Partition, offset: int, epoch: int, killed
 def created_again(partition: Partition, via: str) -> Topic:
     """Delete the topic, and create one of the same name on the asked broker; return the new one."""
     node, name = partition.bench.node(via), partition.name
-    require_accepted(node.delete_topics([partition.topic]))
+    delete_topics(partition.bench, [partition.topic], by=node)
 
     def is_created() -> Topic | None:
         answer = node.create_topics([NewTopic(name, ((partition.bench.id_of(via),),))])

@@ -15,13 +15,11 @@ from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.member import LoneClassicMember
-from fixtures.views.nodes import ask_until_served
+from fixtures.views.nodes import ask_until_granted
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.retriable import require_accepted
 from history.readings import Position
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.groups import CommittedOffset, NewOffset
 from protocol.words import say
 
@@ -71,13 +69,15 @@ class RestartedGroup:
         return (member.id, member.generation) if synced.error is Error.NONE else None
 
     def commit(self, position: Position, version: int) -> None:
-        """Commit as the member. Raises KitError if that is refused."""
+        """Commit as the member."""
         offset = NewOffset(self.couple.topic, self.couple.index, position.offset, position.epoch)
-        answer = self.coordinator().offset_commit(
-            self.name, [offset], member_id=self.members[-1], epoch=self.generations[-1], version=version
+        ask_until_granted(
+            self.bench,
+            lambda: self.coordinator().offset_commit(
+                self.name, [offset], member_id=self.members[-1], epoch=self.generations[-1], version=version
+            ),
+            f"a commit of {self.name} accepted",
         )
-        if answer.errors != (Error.NONE,):
-            raise KitError(f"a commit of {self.name} was refused: {answer}")
 
     def stop(self, leaves: bool) -> None:
         """Let the member leave the group, or just vanish."""
@@ -87,8 +87,8 @@ class RestartedGroup:
     def committed_offset(self, version: int) -> CommittedOffset:
         asked = [(self.couple.topic, self.couple.index)]
         node = self.coordinator()
-        return require_accepted(
-            ask_until_served(self.bench, lambda: node.offset_fetch(self.name, asked, version=version))
+        return ask_until_granted(
+            self.bench, lambda: node.offset_fetch(self.name, asked, version=version), f"the offset of {self.name} told"
         ).only_partition
 
 

@@ -11,7 +11,6 @@ from conformance.rigs.log.epoch_histories import JOINED
 from conformance.rigs.log.follower_fetches import PATIENCE, frozen_broker
 from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Partition, fresh_partition
-from conformance.rigs.log.rotation import assign_replicas
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -67,7 +66,8 @@ def try_entry(partition: Partition, entrant: Entrant, offset: int) -> EntryAttem
 
 def led_without(partition: Partition, state: PartitionMetadata, successor: int) -> int:
     """Remove the leader's replica, so that the successor leads; return the new epoch."""
-    assign_replicas(partition, tuple(id for id in state.replicas if id != state.leader), asked=successor)
+    others = [id for id in state.replicas if id != state.leader]
+    partition.assign(*others, by=partition.bench.node(successor))
     led = partition.bench.eventually(
         lambda: partition.acting_state(successor, above=state.leader_epoch, leading=True),
         f"{successor} leading {partition.name}",
@@ -90,7 +90,7 @@ def isr_is_entered_at_the_epoch_start(partition: Partition, records: int, below:
         )
         epoch = led_without(partition, state, successor)
         with frozen_broker(bench, bench.name_of(state.leader)):
-            assign_replicas(partition, (successor, still, state.leader), asked=successor)
+            partition.assign(successor, still, state.leader, by=bench.node(successor))
             entrant = Entrant(heir, state.leader, epoch)
             first = watermark_and_end(partition, heir)
             out = [try_entry(partition, entrant, offset) for offset in (first[0], start - 1 - below % records)]
@@ -155,7 +155,7 @@ def failing_fetches_lead_into_no_isr(partition: Partition, records: int) -> Clai
     follower = bench.node(next(id for id in state.replicas if id != state.leader))
     end = partition.write(*[b"on both"] * records, to=leader).base_offset + records
     with frozen_broker(bench, bench.name_of(outsider)) as began:
-        assign_replicas(partition, (*state.replicas, outsider), asked=state.leader)
+        partition.assign(*state.replicas, outsider, by=bench.node(state.leader))
         entrant = Entrant(leader, outsider, state.leader_epoch)
         fetch_as_entrant(partition, entrant, 0)
         answers = [one for _ in range(TRIES) for one in fetch_in_vain(partition, entrant, follower, end)]

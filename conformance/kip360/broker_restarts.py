@@ -27,7 +27,6 @@ from conformance.rigs.producers.sequences import (
     premise_of_open_transaction,
 )
 from fixtures.faults.base.fault import NothingToDamage
-from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
 from protocol.records import Batch, batch
 from protocol.transactions import ProducerState
@@ -98,7 +97,7 @@ def deleted_with_a_later_write(stage: Stage, epoch: int, sizes: list[int]) -> Pa
     producer, log = stage.idempotent(epoch), stage.log()
     sent = fill_log(producer, log, sizes)
     log.delete_all_records()
-    require_accepted(stage.broker.produce(log.topic, 0, batch(b"later")))
+    log.append(batch(b"later"))
     yield None
     log.await_leader()
     before = log.end()
@@ -376,7 +375,7 @@ def roll_segment(stage: Stage, log: Log) -> int:
     """Write a record so much later that it begins a segment, where Kafka takes a producer snapshot; return its
     offset."""
     later = batch(b"later", timestamp=stage.began + 2 * SEGMENT_MS)
-    return require_accepted(stage.broker.produce(log.topic, log.index, later)).base_offset
+    return log.append(later).base_offset
 
 
 def damaged_while_down(stage: Stage, disk: Disk, damage: Callable[[], object]) -> list[Snapshots]:

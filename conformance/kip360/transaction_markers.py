@@ -1,12 +1,15 @@
 """Transaction markers that arrive late (KIP-890, KIP-1228)."""
 
+from functools import partial
+
 from hypothesis.strategies import booleans, integers
 
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.producers.combined_node import STAGE, Log, Stage
 from conformance.rigs.producers.outcomes import MARKERS
 from conformance.rigs.producers.sequences import premise_of_epoch
-from fixtures.wire.retriable import error_of, require_accepted
+from fixtures.views.nodes import ask_until_granted
+from fixtures.wire.retriable import error_of
 from protocol.codes import Error
 from protocol.since import since
 from protocol.transactions import ProducerState, TxnMarker, WriteTxnMarkersAnswer
@@ -49,7 +52,8 @@ def old_coordinator_is_fenced(
     producer, log = stage.idempotent(epoch), stage.log()
     producer.write(log)
     version = int(case.removeprefix("v"))
-    require_accepted(write_marker(log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version))
+    marked = partial(write_marker, log, producer.producer_id, epoch + 1, coordinator_epoch, committed, version)
+    ask_until_granted(stage.bench, marked, "a first marker accepted")
     before = log.producer(producer.producer_id)
     as_marked = before is not None and before.coordinator_epoch == coordinator_epoch
     yield premise(as_marked, f"coordinator epoch {coordinator_epoch}", promised=("KIP360-TXN-07", "legacy"))

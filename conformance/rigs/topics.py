@@ -3,34 +3,31 @@
 from collections.abc import Sequence
 
 from conformance.core.bench import Bench
+from fixtures.views.nodes import ask_until_granted
+from fixtures.wire import NodeClient
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.messages import Topic
-from protocol.topics import CreatedTopic, NewTopic
+from protocol.topics import CreateTopicsAnswer, NewTopic
 from protocol.words import say
 
 
 def create_topics(bench: Bench, wanted: Sequence[NewTopic]) -> list[Topic]:
-    """Create topics in one request, and retry those whose brokers are all fenced. Raises KitError for other refusals.
+    """Create topics in one request, and those again that are refused: brokers that are starved of CPU are fenced for a while, and
+    can't host replicas meanwhile."""
+    node, topics = bench.node(bench.brokers[0]), dict[str, Topic]()
 
-    A broker starved of CPU is fenced for a while, and cannot host replicas meanwhile.
-    """
-    topics: dict[str, Topic] = {}
+    def create_missing() -> CreateTopicsAnswer:
+        answer = node.create_topics([one for one in wanted if one.name not in topics])
+        topics.update({one.name: Topic(one.name, one.topic_id) for one in answer.topics if one.error is Error.NONE})
+        return answer
 
-    def all_created() -> bool:
-        missing = [topic for topic in wanted if topic.name not in topics]
-        for created in bench.node(bench.brokers[0]).create_topics(missing).topics:
-            if created.error is Error.NONE:
-                topics[created.name] = Topic(created.name, created.topic_id)
-            elif not _is_fenced_for_now(created):
-                raise KitError(
-                    f"topic {created.name} could not be created: {created.error.name} {say(created.error_message)}"
-                )
-        return len(topics) == len(wanted)
-
-    bench.eventually(all_created, f"brokers that take the replicas of {say([topic.name for topic in wanted])}")
-    return [topics[topic.name] for topic in wanted]
+    ask_until_granted(bench, create_missing, f"the topics {say([one.name for one in wanted])} created")
+    return [topics[one.name] for one in wanted]
 
 
-def _is_fenced_for_now(created: CreatedTopic) -> bool:
-    return created.error is Error.INVALID_REPLICA_ASSIGNMENT and "are fenced" in (created.error_message or "")
+def delete_topics(bench: Bench, topics: Sequence[Topic | str], by: NodeClient | None = None) -> None:
+    """Delete topics through a broker, by default the first."""
+    broker = by or bench.node(bench.brokers[0])
+    ask_until_granted(
+        bench, lambda: broker.delete_topics(topics), f"the topics {say([str(one) for one in topics])} deleted"
+    )

@@ -6,12 +6,11 @@ from contextlib import contextmanager
 
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition, PartitionData
+from conformance.rigs.settings import alter_configs
 from fixtures.views.coordinator import Coordinator
 from protocol.cluster import CoordinatorType
-from protocol.codes import Error
 from protocol.configs import ResourceType
 from protocol.coordinators import partition_for
-from protocol.errors import KitError
 from protocol.messages import Topic
 from protocol.topics import Reassignment
 from protocol.words import say
@@ -51,6 +50,4 @@ def _reassign(log: Partition, replicas: Sequence[int]) -> None:
 
 
 def _alter_min_isr(log: Partition, value: str | None) -> None:
-    altered = log.leader().incremental_alter_configs(ResourceType.TOPIC, log.name, {MIN_ISR: value})
-    if altered.error is not Error.NONE:
-        raise KitError(f"{MIN_ISR}={say(value)} of {log.name} was refused: {altered}")
+    alter_configs(log.bench, log.leader(), ResourceType.TOPIC, log.name, {MIN_ISR: value})

@@ -14,10 +14,12 @@ from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import FORMER_LEVEL, GROUPS
 from conformance.core.waiting import Settled
 from conformance.rigs.restarts import await_answer
+from conformance.rigs.settings import alter_configs
 from conformance.rigs.topics import create_topics
 from fixtures.views.member import ConsumerMember, LoneClassicMember, list_partitions
+from fixtures.views.nodes import ask_until_granted
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again
 from history.due import COORDINATOR_TIMEOUT
 from protocol import groups
 from protocol.codes import Error
@@ -169,7 +171,16 @@ class Group:
     def grow(self) -> None:
         """Add a partition to the group's topic."""
         self.partitions += 1
-        require_accepted(self.bench.node(self.bench.brokers[0]).create_partitions(self.topic.name, self.partitions))
+        node = self.bench.node(self.bench.brokers[0])
+        ask_until_granted(
+            self.bench,
+            lambda: node.create_partitions(self.topic.name, self.partitions),
+            f"a partition added to {self.topic.name}",
+        )
+
+    def configure(self, settings: Mapping[str, str | None]) -> None:
+        """Change settings of the group; None removes one."""
+        alter_configs(self.bench, self.node, ResourceType.GROUP, self.name, settings)
 
     # --- members
 
@@ -327,9 +338,8 @@ class Group:
         return self.bench.eventually(offset_if_stable, f"the decided offset of {self.name}", due="transaction end")
 
     def shorten_sessions(self) -> None:
-        """Set the session timeout of the group's consumer members to SHORT_SESSION. Raises KitError if that is refused."""
-        settings = {"consumer.session.timeout.ms": f"{SHORT_SESSION * 1000:.0f}"}
-        require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
+        """Set the session timeout of the group's consumer members to SHORT_SESSION."""
+        self.configure({"consumer.session.timeout.ms": f"{SHORT_SESSION * 1000:.0f}"})
 
     def restart_coordinator(self, *, clean: bool = False) -> None:
         """Kill or stop the node, start it again, and wait until it has loaded the group."""

@@ -4,9 +4,9 @@ from functools import partial
 
 from conformance.rigs.log.partition import Partition
 from conformance.rigs.producers.transactions import FirstTransaction, coordinator_of
-from fixtures.views.nodes import ask_until_served
+from fixtures.views.nodes import ask_until_granted, ask_until_served
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION, require_accepted
+from fixtures.wire.retriable import NOT_READY_FOR_TRANSACTION
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
 from protocol.groups import CommittedOffset, NewOffset, OffsetCommitAnswer
@@ -57,10 +57,16 @@ def holds_commit(found: CommittedOffset, offset: int, epoch: int) -> bool:
 
 
 def commit_in(transaction: FirstTransaction, offsets: GroupOffset, wanted: NewOffset, version: int) -> None:
-    """Add the group to the transaction if its protocol requires it, and commit an offset. Raises KitError."""
-    producer = transaction.producer
+    """Add the group to the transaction if its protocol requires it, and commit an offset."""
+    producer, bench = transaction.producer, transaction.bench
     if not producer.dialect.bumps:
-        require_accepted(producer.add_offsets(offsets.group))
-    require_accepted(
-        producer.commit_offsets(offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version)
+        ask_until_granted(
+            bench, lambda: producer.add_offsets(offsets.group), f"{offsets.group} added to the transaction"
+        )
+    ask_until_granted(
+        bench,
+        lambda: producer.commit_offsets(
+            offsets.group, [wanted], coordinator=lambda: offsets.coordinator, version=version
+        ),
+        f"a commit of {offsets.group} in the transaction accepted",
     )

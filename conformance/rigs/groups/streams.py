@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 from conformance.core.checks import PremiseClaim, Rig, premise
 from conformance.core.topologies import GROUPS
 from conformance.rigs.groups.group import ASSIGNMENT_TIMEOUT, SESSION, Group, new_group
-from fixtures.wire.retriable import require_accepted
 from protocol.codes import Error
-from protocol.configs import ResourceType
 from protocol.groups import JOIN, NewOffset, OffsetCommitAnswer
 from protocol.streams import StreamsHeartbeatAnswer, Subtopology, Tasks
 
@@ -96,8 +94,7 @@ class StreamsGroup(Group):
     def with_standbys(self) -> None:
         """Configure a standby on another member for each task."""
         self.stateful = True
-        settings = {"streams.num.standby.replicas": "1"}
-        require_accepted(self.node.incremental_alter_configs(ResourceType.GROUP, self.name, settings))
+        self.configure({"streams.num.standby.replicas": "1"})
 
     def await_balance(self, *members: StreamsMember) -> None:
         """Heartbeat in turn until these members share all active tasks, at one epoch, and with their standbys."""

@@ -14,15 +14,14 @@ from conformance.rigs.log.lagging_watermark import watermark_and_end
 from conformance.rigs.log.partition import Boundary, Partition, PartitionData, new_partition
 from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
+from fixtures.views.nodes import ask_until_granted
 from fixtures.waiting import Overdue
 from fixtures.wire import WireError
 from history.due import START_TIMEOUT, Due
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import DEBUGGER, EARLIEST, LATEST, FetchedPartition, FetchOptions
 from protocol.records import batch
-from protocol.topics import Reassignment
 
 T = TypeVar("T")
 
@@ -81,10 +80,13 @@ class Crashing(Partition):
         A follower fetches a new partition, or one at a new leader epoch, only with its next fetch, after the current
         one has left purgatory.
         """
-        answer = self.bench.node(leader).produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS)
-        if answer.error is not Error.NONE:
-            raise KitError(f"a write to {self.directory} was refused: {answer}")
-        return answer.base_offset
+        node = self.bench.node(leader)
+        return ask_until_granted(
+            self.bench,
+            lambda: node.produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS),
+            f"a write to {self.directory} acknowledged",
+            once=True,
+        ).base_offset
 
     def kill(self, id: int) -> None:
         self.bench.processes.kill(self.bench.name_of(id))
@@ -94,13 +96,6 @@ class Crashing(Partition):
 
     def disk(self, id: int) -> Disk:
         return self.bench.disk(self.bench.name_of(id), self.directory)
-
-    def assign(self, *replicas: int) -> None:
-        """Request this assignment from its first broker, without waiting for its effect."""
-        wanted = Reassignment(self.name, self.index, replicas)
-        answer = self.bench.node(replicas[0]).alter_partition_reassignments([wanted])
-        for error in (answer.error, *(one.error for one in answer.partitions)):
-            self._require(error)
 
     # --- the state as one broker sees it; None if it does not answer or the condition does not hold
 

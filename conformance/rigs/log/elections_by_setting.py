@@ -14,12 +14,10 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from conformance.rigs.log.quiescence import at_rest
+from conformance.rigs.settings import alter_configs
 from history.due import START_TIMEOUT
 from protocol.cluster import MetadataAnswer, PartitionMetadata
-from protocol.codes import Error
 from protocol.configs import ResourceType
-from protocol.errors import KitError
-from protocol.words import say
 
 UNCLEAN = "unclean.leader.election.enable"
 KINDS: dict[str, dict[str, str]] = {
@@ -136,9 +134,7 @@ class ElectionSettings:
             self._alter(ResourceType.BROKER, "", None)
 
     def _alter(self, type: ResourceType, name: str, value: str | None) -> None:
-        answer = self.bench.node(self.bystander).incremental_alter_configs(type, name, {UNCLEAN: value})
-        if answer.error is not Error.NONE:
-            raise KitError(f"{UNCLEAN}={say(value)} of {say(name or 'the cluster')} was refused: {answer}")
+        alter_configs(self.bench, self.bench.node(self.bystander), type, name, {UNCLEAN: value})
 
 
 def _prepare_partitions(bench: Bench) -> SettingsData:

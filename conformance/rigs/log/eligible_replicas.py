@@ -8,11 +8,11 @@ from conformance.core.checks import Rig
 from conformance.core.topologies import QUICK_CLUSTER
 from conformance.rigs.log.crashes import Crashing
 from conformance.rigs.log.partition import PartitionData, new_partition
+from conformance.rigs.settings import alter_configs
+from conformance.rigs.topics import delete_topics
 from fixtures.wire.errors import NotOffered
 from history.due import START_TIMEOUT
-from protocol.codes import Error
 from protocol.configs import ResourceType
-from protocol.errors import KitError
 
 
 class EligibleData(msgspec.Struct, frozen=True):
@@ -42,16 +42,12 @@ class EligibleReplicas:
         return topic.partition(self.strict.index).eligible_leader_replicas or ()
 
     def alter_min_insync_replicas(self, value: str) -> None:
-        self._require_accepted(
-            self.bench.node(self.asked)
-            .incremental_alter_configs(ResourceType.TOPIC, self.strict.name, {"min.insync.replicas": value})
-            .error
-        )
+        node, change = self.bench.node(self.asked), {"min.insync.replicas": value}
+        alter_configs(self.bench, node, ResourceType.TOPIC, self.strict.name, change)
 
     def delete_topic(self) -> None:
         """Delete the topic of `strict`, and wait until the asked broker no longer knows it."""
-        [deleted] = self.bench.node(self.asked).delete_topics([self.strict.name]).topics
-        self._require_accepted(deleted.error)
+        delete_topics(self.bench, [self.strict.name], by=self.bench.node(self.asked))
         self.strict.wait_until(lambda: self.strict.state_known_to(self.asked) is None, "the topic deleted")
 
     def await_fenced(self, id: int) -> None:
@@ -61,10 +57,6 @@ class EligibleReplicas:
     def await_unfenced(self, id: int) -> None:
         """Wait until the broker is unfenced."""
         self.shown.wait_until(lambda: self.shown.is_listed(self.asked, id), f"{id} unfenced", "node", START_TIMEOUT)
-
-    def _require_accepted(self, error: Error) -> None:
-        if error is not Error.NONE:
-            raise KitError(f"a request about {self.strict} was refused: {error.name}")
 
 
 def eligible_replicas(replicas: int) -> Rig[EligibleData, EligibleReplicas]:

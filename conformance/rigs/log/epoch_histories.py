@@ -6,7 +6,7 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.topologies import CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_partition, new_partition_with_epochs
-from protocol.codes import Error
+from fixtures.views.nodes import ask_until_granted
 from protocol.errors import KitError
 
 RECORDS = (b"first", b"second", b"third")
@@ -153,6 +153,9 @@ def trimmed_to(*starts: int) -> Rig[RaisedStartData, RaisedStartPartitions]:
 
 
 def _trim_log(partition: Partition, start: int) -> None:
-    answer = partition.leader().delete_records(partition.name, partition.index, start)
-    if answer.error is not Error.NONE or answer.low_watermark != start:
-        raise KitError(f"{partition.name} was not trimmed to {start}: {answer}")
+    what = f"{partition.name} trimmed to {start}"
+    answer = ask_until_granted(
+        partition.bench, lambda: partition.leader().delete_records(partition.name, partition.index, start), what
+    )
+    if answer.low_watermark != start:
+        raise KitError(f"{what}, but not by the answer: {answer}")

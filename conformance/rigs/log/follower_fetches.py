@@ -19,12 +19,9 @@ from conformance.rigs.log.partition import (
 )
 from fixtures.wire import NodeClient, WireError
 from protocol.cluster import MetadataAnswer, PartitionMetadata
-from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import FetchAnswer, FetchedPartition, FetchOptions, FetchPartition, ProduceAnswer, ProducePartition
 from protocol.messages import Topic
 from protocol.records import batch
-from protocol.topics import Reassignment
 from protocol.words import say
 
 PATIENCE = 2.3
@@ -93,10 +90,7 @@ def _sees_whole(bench: Bench, name: str) -> bool:
 
 def reassign_replicas(partition: Partition, replicas: tuple[int, ...]) -> PartitionMetadata:
     """Reassign the partition to these replicas; return the state once all are in the ISR."""
-    broker = partition.bench.node(partition.bench.brokers[0])
-    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
-    if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
-        raise KitError(f"the cluster refused to give {partition.name} the replicas {say(replicas)}: {answer}")
+    partition.assign(*replicas, by=partition.bench.node(partition.bench.brokers[0]))
 
     def state_if_done() -> PartitionMetadata | None:
         state = partition.wait_until_whole()

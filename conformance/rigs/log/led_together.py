@@ -8,8 +8,8 @@ from conformance.core.faulting import record_fault
 from conformance.core.topologies import CLUSTER, QUICK_CLUSTER
 from conformance.rigs.log.partition import Partition, PartitionData, new_topics
 from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.views.nodes import ask_until_granted
 from protocol.cluster import PartitionMetadata
-from protocol.codes import Error
 from protocol.errors import KitError
 from protocol.log import EARLIEST
 from protocol.records import batch
@@ -38,9 +38,9 @@ class SpreadPartitions:
         moves = [Reassignment(one.name, one.index, order) for one, order in zip(self.partitions, orders, strict=True)]
         broker = self.bench.node(self.bench.brokers[0])
         record_fault(self.bench.tape, MoveLeader(role="leaders"), "inject", node=broker.node)
-        moved = broker.alter_partition_reassignments(moves)
-        if {moved.error, *(one.error for one in moved.partitions)} != {Error.NONE}:
-            raise KitError(f"the cluster refused to reorder replicas: {moved}")
+        ask_until_granted(
+            self.bench, lambda: broker.alter_partition_reassignments(moves), "the replicas' new order accepted"
+        )
         broker.elect_leaders([(one.name, one.index) for one in self.partitions], ElectionType.PREFERRED)
         after = [self._await_leader(one, order[0]) for one, order in zip(self.partitions, orders, strict=True)]
         epochs = [[old.leader_epoch, new.leader_epoch] for old, new in zip(before, after, strict=True)]

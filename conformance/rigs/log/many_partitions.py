@@ -12,12 +12,12 @@ from conformance.rigs.log.partition import PartitionData, new_topics
 from conformance.rigs.log.quiescence import read_whole
 from conformance.rigs.log.reader import delivered_of
 from conformance.rigs.log.unclean_elections import UNCLEAN, UncleanPartition, UncleanPartitionData
+from fixtures.views.nodes import ask_until_granted
 from fixtures.wire import NodeClient, WireError
 from fixtures.wire.records import RecordsError
 from history.readings import ReadRecord
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import DEBUGGER, LATEST, FetchAnswer, FetchedPartition, FetchPartition, OffsetQuery, ProducePartition
 from protocol.messages import Topic
 from protocol.records import batch
@@ -58,11 +58,12 @@ class ManyPartitions:
     # --- writing
 
     def write(self, to: str, *values: bytes, acks: int = -1) -> None:
-        """Write the same values to all partitions. Raises KitError if one is refused."""
+        """Write the same values to all partitions."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in self.topics]
-        answer = self.bench.node(to).produce_many(wanted, acks=acks)
-        if any(one.error is not Error.NONE for one in answer.partitions):
-            raise KitError(f"writes to {to} were refused: {answer}")
+        node = self.bench.node(to)
+        ask_until_granted(
+            self.bench, lambda: node.produce_many(wanted, acks=acks), f"writes to {to} acknowledged", once=True
+        )
 
     def log_ends(self, node: str) -> set[int]:
         """Return the log end offsets of one broker's replicas."""

@@ -9,13 +9,13 @@ from conformance.core.bench import Bench
 from conformance.core.checks import Rig
 from conformance.core.faulting import record_fault
 from conformance.core.topologies import CLUSTER
-from conformance.rigs.topics import create_topics
+from conformance.rigs.topics import create_topics, delete_topics
 from fixtures.faults.kinds.elections import MoveLeader
+from fixtures.views.nodes import ask_until_granted
 from fixtures.views.partition import PartitionView
 from fixtures.wire import NodeClient
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import LATEST, ProducedPartition
 from protocol.messages import Topic
 from protocol.records import NewBatch, batch
@@ -53,14 +53,25 @@ class Partition(PartitionView):
     # --- writing, moving
 
     def write(self, *values: bytes, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
-        """Write one batch of plain values to the leader. Raises KitError if it is refused."""
+        """Write one batch of plain values to the leader."""
         return self.append(batch(*values), acks=acks, to=to)
 
     def append(self, records: NewBatch, *, acks: int = -1, to: NodeClient | None = None) -> ProducedPartition:
-        answer = (to or self.leader()).produce(self.topic, self.index, records, acks=acks)
-        if answer.error is not Error.NONE:
-            raise KitError(f"a write to {self} was refused: {answer}")
-        return answer
+        return ask_until_granted(
+            self.bench,
+            lambda: (to or self.leader()).produce(self.topic, self.index, records, acks=acks),
+            f"a write to {self} acknowledged",
+            once=True,
+        )
+
+    def assign(self, *replicas: int, by: NodeClient | None = None) -> None:
+        """Request this assignment, by default from its first broker, without waiting for its effect."""
+        node, wanted = by or self.bench.node(replicas[0]), Reassignment(self.name, self.index, replicas)
+        ask_until_granted(
+            self.bench,
+            lambda: node.alter_partition_reassignments([wanted]),
+            f"the replicas {say(replicas)} of {self} accepted",
+        )
 
     def move_leader(self, to: int | None = None) -> PartitionMetadata:
         """Move the leader by an ordinary election: make a follower the preferred leader, and elect it."""
@@ -69,7 +80,7 @@ class Partition(PartitionView):
         order = (new, *(id for id in before.replicas if id != new))
         record_fault(self.bench.tape, MoveLeader(), "inject", node=self.bench.name_of(before.leader))
         broker = self.bench.node(before.leader)
-        self._require(broker.alter_partition_reassignments([Reassignment(self.name, self.index, order)]).error)
+        self.assign(*order, by=broker)
         broker.elect_leaders([(self.name, self.index)], ElectionType.PREFERRED)
         after = self.bench.eventually(lambda: self._agreed_state_if_led(new), f"{new} leading {self}")
         detail = {"epoch": [before.leader_epoch, after.leader_epoch], "leader": [before.leader, after.leader]}
@@ -79,10 +90,6 @@ class Partition(PartitionView):
     def _agreed_state_if_led(self, id: int) -> PartitionMetadata | None:
         state = self.await_agreement()
         return state if state.leader == id and self.is_served_by_isr(state) else None
-
-    def _require(self, error: Error) -> None:
-        if error is not Error.NONE:
-            raise KitError(f"the cluster refused to reassign {self}: {error.name}")
 
 
 def keep_last(partition: Partition, node: NodeClient, keep: int) -> None:
@@ -103,9 +110,7 @@ def new_partition(bench: Bench, replicas: tuple[int, ...] = (), **configs: str) 
 def recreate(partition: Partition) -> Partition:
     """Delete the topic and create it again with its name; return the new partition once its leader serves it."""
     bench, replicas = partition.bench, partition.await_agreement().replicas
-    [deleted] = bench.node(bench.brokers[0]).delete_topics([partition.name]).topics
-    if deleted.error is not Error.NONE:
-        raise KitError(f"topic {partition.name} could not be deleted: {deleted}")
+    delete_topics(bench, [partition.name])
     [topic] = create_topics(bench, [NewTopic(partition.name, (replicas,))])
     again = Partition(bench, PartitionData(topic, 0))
 

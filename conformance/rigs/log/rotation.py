@@ -15,10 +15,8 @@ from fixtures.wire import NodeClient
 from history.readings import File
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.log import FetchedPartition
-from protocol.topics import ElectionType, Reassignment
-from protocol.words import say
+from protocol.topics import ElectionType
 
 BatchStamps = tuple[tuple[int, int, int], ...]
 """A log as (base offset, leader epoch, CRC) of each batch."""
@@ -50,17 +48,10 @@ def is_out_of_isr(partition: Partition, id: int, *others: int) -> bool:
     return all(state is not None and id not in state.isr for state in states)
 
 
-def assign_replicas(partition: Partition, replicas: tuple[int, ...], asked: int) -> None:
-    """Reassign the partition to these replicas. Raises KitError if that is refused."""
-    broker = partition.bench.node(asked)
-    answer = broker.alter_partition_reassignments([Reassignment(partition.name, partition.index, replicas)])
-    if {answer.error, *(one.error for one in answer.partitions)} != {Error.NONE}:
-        raise KitError(f"the cluster refused to give {partition.name} the replicas {say(replicas)}: {answer}")
-
-
 def put_first(partition: Partition, to: int, asked: int) -> None:
     """Make a replica the preferred leader, without electing it."""
-    assign_replicas(partition, (to, *(id for id in partition.state_by(asked).replicas if id != to)), asked)
+    others = [id for id in partition.state_by(asked).replicas if id != to]
+    partition.assign(to, *others, by=partition.bench.node(asked))
 
 
 def elect_preferred(partition: Partition, to: int, after: int) -> PartitionMetadata:

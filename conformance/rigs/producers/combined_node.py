@@ -20,18 +20,24 @@ from conformance.core.waiting import MIN_LASTING_TIMEOUT
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.restarts import await_answer
-from fixtures.views.nodes import ask_until_served
+from fixtures.views.nodes import ask_until_granted, ask_until_served
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
-from fixtures.wire.retriable import require_accepted
 from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
-from protocol.errors import KitError
 from protocol.groups import NewOffset
-from protocol.log import EARLIEST, LATEST, PARTITION_MAX_BYTES, READ_COMMITTED, READ_UNCOMMITTED, FetchPartition
+from protocol.log import (
+    EARLIEST,
+    LATEST,
+    PARTITION_MAX_BYTES,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    FetchPartition,
+    ProducedPartition,
+)
 from protocol.messages import Answer, Topic
-from protocol.records import Batch, ControlType
+from protocol.records import Batch, ControlType, NewBatch
 from protocol.transactions import AddPartitionsToTxnAnswer, DescribedTransaction, ProducerState, TxnOffsetCommitAnswer
 
 A = TypeVar("A", bound=Answer)
@@ -111,18 +117,26 @@ class Log:
             if not before < position < read.high_watermark:
                 return tuple(found)
 
+    def append(self, records: NewBatch) -> ProducedPartition:
+        """Write a batch, usually of no producer."""
+        return ask_until_granted(
+            self.stage.bench,
+            lambda: self.stage.broker.produce(self.topic, self.index, records),
+            f"a write to {self.name}",
+            once=True,
+        )
+
     def delete_all_records(self) -> int:
         """Delete all records; return the new log start."""
-        deleted = self.stage.broker.delete_records(self.name, self.index, -1)
-        if deleted.error is not Error.NONE:
-            raise KitError(f"the records of {self.name} could not be deleted: {deleted}")
-        return deleted.low_watermark
+        return ask_until_granted(
+            self.stage.bench,
+            lambda: self.stage.broker.delete_records(self.name, self.index, -1),
+            f"all records of {self.name} deleted",
+        ).low_watermark
 
     def _offset(self, timestamp: int, isolation_level: int) -> int:
-        listed = self.stage.broker.list_offsets(self.name, self.index, timestamp, isolation_level=isolation_level)
-        if listed.error is not Error.NONE:
-            raise KitError(f"the offsets of {self.name} could not be listed: {listed}")
-        return listed.offset
+        ask = partial(self.stage.broker.list_offsets, self.name, self.index, timestamp, isolation_level=isolation_level)
+        return ask_until_granted(self.stage.bench, ask, f"an offset of {self.name} listed").offset
 
 
 class StageProducer(CheckProducer):
@@ -260,7 +274,9 @@ def await_coordinators(bench: Bench) -> LoadedBroker:
     [broker] = bench.brokers
     stage = Stage(bench, LoadedBroker(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
-        require_accepted(stage.answer_when_ready(partial(stage.broker.find_coordinator, "kit", kind)))
+        ask_until_granted(
+            stage.bench, partial(stage.broker.find_coordinator, "kit", kind), f"a {kind.name} coordinator found"
+        )
     stage.transactional()
     return LoadedBroker(broker)
 

@@ -19,7 +19,6 @@ from fixtures.views.coordinator import Coordinator
 from fixtures.views.nodes import ask_until_served
 from fixtures.views.producer import DIALECTS
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import require_accepted
 from history.due import START_TIMEOUT
 from protocol.cluster import CoordinatorType, PartitionMetadata
 from protocol.codes import Error
@@ -27,7 +26,6 @@ from protocol.coordinators import LOGS
 from protocol.log import EARLIEST, LATEST, READ_COMMITTED
 from protocol.messages import Topic
 from protocol.records import ControlType
-from protocol.topics import Reassignment
 from protocol.transactions import DescribedTransaction, EndTxnAnswer, ProducersOfPartition, ProducerState
 
 How = Literal["move", "kill", "stop", "freeze"]
@@ -223,8 +221,8 @@ class ThreeBrokers:
 
     def move_to(self, partition: Partition, name: str) -> None:
         """Reassign the partition to this broker alone, which copies its log and then leads."""
-        id, node = self.bench.id_of(name), partition.leader()
-        require_accepted(node.alter_partition_reassignments([Reassignment(partition.name, partition.index, (id,))]))
+        id = self.bench.id_of(name)
+        partition.assign(id, by=partition.leader())
 
         def alone() -> bool:
             state = partition.await_agreement()

@@ -5,9 +5,9 @@ from typing import Any
 from conformance.core.bench import Bench
 from conformance.rigs.log.partition import Partition
 from fixtures.views.coordinator import Coordinator
+from fixtures.views.nodes import ask_until_granted
 from fixtures.views.producer import LEGACY, Dialect, Producer
 from fixtures.wire import NodeClient
-from fixtures.wire.retriable import require_accepted
 from protocol.cluster import CoordinatorType
 from protocol.log import FetchedPartition, ProducedPartition
 from protocol.records import Batch
@@ -31,14 +31,17 @@ class FirstTransaction:
 
     def enter(self, partition: Partition) -> None:
         """Add a partition to the transaction."""
-        require_accepted(self.producer.add(partition))
+        ask_until_granted(self.bench, lambda: self.producer.add(partition), f"{partition} added to the transaction")
 
     def write(self, partition: Partition, *values: bytes, **fields: Any) -> ProducedPartition:
         """Write the transaction's first batch to an added partition; `fields` are those of NewBatch."""
-        return require_accepted(self.producer.send(partition, self.producer.records(partition, *values, **fields)))
+        records = self.producer.records(partition, *values, **fields)
+        return ask_until_granted(
+            self.bench, lambda: self.producer.send(partition, records), f"a write to {partition} acknowledged"
+        )
 
     def end(self, *, committed: bool) -> None:
-        require_accepted(self.producer.finish(committed))
+        ask_until_granted(self.bench, lambda: self.producer.finish(committed), f"the transaction of {self.id} ended")
 
     def marker(self, partition: Partition, after: int) -> tuple[FetchedPartition, Batch]:
         """Fetch from the offset `after` until the transaction's marker comes; return the answer and the marker."""
