@@ -22,7 +22,7 @@ from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient
 from fixtures.wire.log import FETCH_BY_ID_FROM
 from protocol.codes import Error
-from protocol.log import EpochAndOffset, EpochEnd, EpochQuery, FetchOptions, FetchPartition
+from protocol.log import EpochEnd, EpochQuery, FetchOptions, FetchPartition
 from protocol.messages import Topic
 from strategies.inputs import EPOCHS_AHEAD, EPOCHS_BACK, PAST_END, near_or_far
 
@@ -188,20 +188,22 @@ def follower_does_not_serve_a_follower(partition: Partition, with_epoch: bool, b
 def each_partition_is_answered_on_its_own(
     apart: OppositeLeaders, case: str, order: list[str], epoch: int, back: int
 ) -> Claims:
-    """A request for several partitions is answered for the one that the broker leads, and refused for the others."""
+    """A request for several partitions is answered for the one that the broker leads, as if it were the only one, and refused for
+    the others."""
     one, other = apart.one.await_agreement(), apart.other.await_agreement()
     yield premise(one.leader != other.leader, f"{apart.one.name} and {apart.other.name} have different leaders")
     version = choose_version(
         apart.bench, APIS["offset-for-leader-epoch"], back, low=FENCED_APIS_FROM["offset-for-leader-epoch"]
     )
-    led = replica_log(apart.one, apart.bench.node(one.leader)).epoch_end(epoch, one.leader_epoch)
+    node = apart.bench.node(one.leader)
+    alone = node.offset_for_leader_epoch(apart.one.name, 0, epoch, version=version)
     wanted = {"follower": ["followed"], "unknown": ["no topic", "no partition"], "mixed": order}[case]
     asked = [EpochQuery(*where_is(apart, kind), leader_epoch=epoch) for kind in order if kind in wanted]
-    answer = apart.bench.node(one.leader).offset_for_leader_epoch_many(asked, version=version)
+    answer = node.offset_for_leader_epoch_many(asked, version=version)
     found = {(end.topic, end.partition): end for end in answer.partitions}
     yield same_leader_and_epoch(apart.one, one)
     yield same_leader_and_epoch(apart.other, other)
-    as_expected = [is_answered(kind, found.get(where_is(apart, kind)), led) for kind in wanted]
+    as_expected = [is_answered(kind, found.get(where_is(apart, kind)), alone) for kind in wanted]
     yield held_if(len(found) == len(wanted) and all(as_expected), answer)
 
 
@@ -215,10 +217,10 @@ def where_is(apart: OppositeLeaders, kind: str) -> tuple[str, int]:
     }[kind]
 
 
-def is_answered(kind: str, answer: EpochEnd | None, led: EpochAndOffset) -> bool:
-    """True if the broker answers with the end offset where it leads, and elsewhere with the error of this kind."""
+def is_answered(kind: str, answer: EpochEnd | None, alone: EpochEnd) -> bool:
+    """True if the broker answers where it leads, as it does `alone`, and elsewhere with the error of this kind."""
     if answer is None:
         return False
     if kind == "led":
-        return ends_epoch(answer, led.epoch, led.end_offset)
+        return ends_epoch(answer, alone.leader_epoch, alone.end_offset)
     return is_refusal(answer, Error.NOT_LEADER_OR_FOLLOWER if kind == "followed" else Error.UNKNOWN_TOPIC_OR_PARTITION)
