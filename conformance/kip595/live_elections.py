@@ -23,6 +23,7 @@ from conformance.rigs.quorum.live import (
     ELECTION_TIMEOUT,
     FETCH_TIMEOUT,
     LIVE_RIG,
+    LIVE_RIG_AT_DEFAULTS,
     SLACK,
     Live,
     is_pre_vote,
@@ -118,7 +119,11 @@ class Following:
     def wait_for(self, asked: Received | None) -> RequestWait:
         """Return the time from the last fetch that was served to a request for votes, and to the next fetch."""
         lasted = asked.at * 1000 - self.served if asked else inf
-        late = 0.0 if lasted < FETCH_TIMEOUT + AT_ONCE else self.live.bench.wait.recorded_late(min(lasted / 1000, SOON))
+        late = (
+            0.0
+            if lasted < self.live.fetch_timeout + AT_ONCE
+            else self.live.bench.wait.recorded_late(min(lasted / 1000, SOON))
+        )
         later = [one for one in self.live.left_open if self._served is None or one.at > self._served.at]
         if later:
             self._look_where_it_fetches(later[0])
@@ -133,6 +138,19 @@ def silent_leader_is_given_up_after_the_fetch_timeout(
 ) -> Claims:
     """A follower asks for votes one fetch timeout after its leader last served it, whether that is silent or refuses fetches:
     by a Vote in the next epoch up to 3.9, by a pre-vote in its own epoch from 4.0."""
+    yield from _given_up_in_time(live, expected, leader, fetches, refuses)
+
+
+@probe("KIP595-ELEC-01", "KIP595-ELEC-01-L", rig=LIVE_RIG_AT_DEFAULTS, cases=["silent-leader"], examples=1, smoke=False,
+       leader=LEADERS, fetches=integers(1, 9), refuses=booleans())  # fmt: skip
+def silent_leader_is_given_up_after_the_default_timeout(
+    live: Live, expected: str, leader: int, fetches: int, refuses: bool
+) -> Claims:
+    """A follower with Kafka's own timeouts asks for votes one fetch timeout after its leader last served it."""
+    yield from _given_up_in_time(live, expected, leader, fetches, refuses)
+
+
+def _given_up_in_time(live: Live, expected: str, leader: int, fetches: int, refuses: bool) -> Claims:
     found: list[tuple[int, Received]] = []
     in_time: list[bool] = []
 
@@ -148,7 +166,7 @@ def silent_leader_is_given_up_after_the_fetch_timeout(
         in_time.append(following.in_time)
         return waited
 
-    due = FETCH_TIMEOUT - CLOCK
+    due = live.fetch_timeout - CLOCK
     waits = measure_waits(wait, due + AT_ONCE)
     yield premise(all(in_time), IN_TIME)
     asked = [(is_pre_vote(one), candidate_epoch(one) - epoch) for epoch, one in found]

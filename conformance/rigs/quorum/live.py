@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import LIVE, LIVE_VOTER, LIVE_VOTER_OF_FIVE
+from conformance.core.topologies import LIVE, LIVE_VOTER, LIVE_VOTER_AT_DEFAULTS, LIVE_VOTER_OF_FIVE
 from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.quorum import frozen
 from conformance.rigs.quorum.fetching import own_end
@@ -22,6 +22,8 @@ ELECTION_TIMEOUT = int(LIVE["controller.quorum.election.timeout.ms"])
 BACKOFF_MAX = int(LIVE["controller.quorum.election.backoff.max.ms"])
 FETCH_TIMEOUT = int(LIVE["controller.quorum.fetch.timeout.ms"])
 """Milliseconds without a fetch that was served after which a follower stands for election."""
+DEFAULT_FETCH_TIMEOUT = 2000
+"""The same by default."""
 CHECK_QUORUM = 1.5 * FETCH_TIMEOUT
 """Milliseconds without fetches of a majority after which a leader resigns (KIP595-LEAD-01)."""
 CLOCK = 2.0
@@ -49,6 +51,8 @@ class Live(frozen.Frozen):
     epoch."""
 
     others: ClassVar[tuple[int, ...]] = LIVE_VOTER.scripted
+    fetch_timeout: ClassVar[int] = FETCH_TIMEOUT
+    """The voter's own, in milliseconds."""
 
     def __init__(self, bench: Bench, data: frozen.FrozenData) -> None:
         super().__init__(bench, data)
@@ -74,7 +78,7 @@ class Live(frozen.Frozen):
 
     def _early_fetch_in(self, epoch: int, leader: int) -> Received | None:
         """Return the first fetch in a new epoch; None if it does not come within the fetch timeout."""
-        until = self.now() + FETCH_TIMEOUT
+        until = self.now() + self.fetch_timeout
         while (asked := self.peers.receive(within=(until - self.now()) / 1000)) is not None:
             if asked.api == "Fetch" and asked.peer == leader and frozen.epoch_of(asked) == epoch:
                 return asked
@@ -177,6 +181,12 @@ class LiveOfFive(Live):
     others: ClassVar[tuple[int, ...]] = LIVE_VOTER_OF_FIVE.scripted
 
 
+class LiveAtDefaults(Live):
+    """The real voter of three with Kafka's own timeouts."""
+
+    fetch_timeout = DEFAULT_FETCH_TIMEOUT
+
+
 def is_pre_vote(asked: Received) -> bool:
     return bool(asked.partition.get("pre_vote"))
 
@@ -209,3 +219,14 @@ def prepare_live_of_five(bench: Bench) -> frozen.FrozenData:
 
 LIVE_RIG_OF_FIVE = Rig(LIVE_VOTER_OF_FIVE, prepare_live_of_five, LiveOfFive, shared=True)
 """The same of five."""
+
+
+def prepare_live_at_defaults(bench: Bench) -> frozen.FrozenData:
+    """Wait until the voter takes a leader."""
+    data = frozen.FrozenData(cluster_id_of(bench))
+    LiveAtDefaults(bench, data).follow()
+    return data
+
+
+LIVE_RIG_AT_DEFAULTS = Rig(LIVE_VOTER_AT_DEFAULTS, prepare_live_at_defaults, LiveAtDefaults, shared=True)
+"""The same of three with Kafka's own timeouts."""
