@@ -164,6 +164,8 @@ def _why_late(history: History, overdue: Overdue) -> excuses.Evidence | None:
     wait = FailedWait(history, overdue)
     if wait.ran_out_of_memory:
         return excuses.OUT_OF_MEMORY
+    if wait.only_node_ended:
+        return excuses.ONLY_NODE_ENDED
     if is_starved(overdue.late, overdue.within):
         return excuses.STARVED
     if wait.hit_by_fault:

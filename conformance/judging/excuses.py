@@ -1,4 +1,4 @@
-"""The registry of what judges forgive: each excuse, permission, left-out and bound is a value here, or in `groups.evidence`.
+"""The registry of what judges forgive: each excuse, permission, left-out and bound is a value here or in an `evidence` module.
 
 A judge that cannot tell yields an `Excuse` with one of these in place of a finding; tests/contract/test_excuses.py has histories.
 """
@@ -279,53 +279,6 @@ QUORUM_STATE_LOST = Evidence(
     until="the end of the history",
     kind="left-out",
 )
-VOTER_LOG_LOST = Evidence(
-    "voter-log-lost",
-    "a fault cost a voter records of the metadata log, so that its log may end below the high watermark",
-    about="one leader epoch of the quorum",
-    since="the injection",
-    until="the first description of a later epoch than the one described next",
-    kind="left-out",
-)
-VOTERS_CHANGED = Evidence(
-    "voters-changed",
-    "the quorum is described with other voters than before, of which a majority need not have what former ones had",
-    about="one leader epoch of the quorum",
-    since="the first description of the other voters",
-    until="the next leader epoch",
-    kind="left-out",
-)
-CONTROLLER_DISK_LOST = Evidence(
-    "controller-disk-lost",
-    "a fault cost a controller its quorum-state or records of the metadata log, which the row excludes",
-    about="the quorum",
-    since="the injection",
-    until="the end of the history",
-    kind="precondition",
-)
-VOTERS_SCRIPTED = Evidence(
-    "voters-scripted",
-    "the kit plays voters of the quorum, and says in their names what no voter would: only what a node says of itself is judged",
-    about="the quorum",
-    since="the begin of the history",
-    until="its end",
-    kind="precondition",
-)
-REQUEST_FORGED = Evidence(
-    "request-forged",
-    "the kit sent a Vote, BeginQuorumEpoch, EndQuorumEpoch or Fetch under the id of a voter, and it was not refused",
-    about="the quorum",
-    since="the request",
-    until="the end of the history",
-    kind="precondition",
-)
-METADATA_LOG_TORN = Evidence(
-    "metadata-log-torn",
-    "the file of a metadata log ended within a batch when it was read, since the node appends to it: what follows is unknown",
-    about="one controller's log",
-    since="the read",
-    until="its end",
-)
 LOG_BEHIND = Evidence(
     "log-behind-the-epoch",
     "a log has no batch of the epoch in which a high watermark was named, nor of a later one: it may be that of a deposed "
@@ -508,6 +461,13 @@ OUT_OF_MEMORY = Evidence(
     "a process of the cluster was killed for lack of memory",
     about="the node, and steps of which it alone was asked, or whose partition it led",
     since="the last answer of the node: its end is noticed late",
+    until="its next start",
+)
+ONLY_NODE_ENDED = Evidence(
+    "only-node-ended",
+    "the process of the cluster's only node ended by itself, which GEN-10 judges: it takes no step afterwards",
+    about="the only node of a cluster",
+    since="its last answer: its end is noticed late",
     until="its next start",
 )
 NO_REPLICA_MAY_LEAD = Evidence(

@@ -3,9 +3,13 @@
 from conformance.judging import excuses
 from conformance.judging.excuses import Evidence
 from conformance.judging.groups import evidence as evidence_of_groups
+from conformance.judging.quorum import evidence as evidence_of_the_quorum
 
 EVERY_EVIDENCE: tuple[Evidence, ...] = tuple(
-    value for module in (excuses, evidence_of_groups) for value in vars(module).values() if isinstance(value, Evidence)
+    value
+    for module in (excuses, evidence_of_groups, evidence_of_the_quorum)
+    for value in vars(module).values()
+    if isinstance(value, Evidence)
 )
 """All values of these modules, in this order."""
 

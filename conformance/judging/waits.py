@@ -131,7 +131,12 @@ class FailedWait:
         asked, over = self.lost
         return span.ended > asked.n or over.t - self._history.events[span.ended].t < T
 
-    # --- memory
+    # --- ends of processes
+
+    @property
+    def only_node_ended(self) -> bool:
+        """True if the process of the cluster's only node had ended by itself by then, and had not been started again."""
+        return len(self._history.example.members) == 1 and any(map(self._was_gone, self._ends))
 
     @property
     def ran_out_of_memory(self) -> bool:

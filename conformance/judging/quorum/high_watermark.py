@@ -5,10 +5,10 @@ from itertools import chain
 
 import msgspec
 
-from conformance.judging.excuses import VOTER_LOG_LOST, VOTERS_CHANGED
 from conformance.judging.facts.exchange import Exchange, exchange_of
 from conformance.judging.facts.quorum import QuorumDescription
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from conformance.judging.quorum.evidence import VOTER_LOG_LOST, VOTERS_CHANGED
 from conformance.judging.quorum.story import QuorumStory, excuses, in_real_time, loses_metadata_records
 from protocol.quorum import QuorumAnswer
 from protocol.words import say

@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from conformance.judging.excuses import METADATA_LOG_TORN
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
 from conformance.judging.facts.quorum import KnownLeader
 from conformance.judging.judge import Claim, Excuse, Finding, story_judge
+from conformance.judging.quorum.evidence import METADATA_LOG_TORN
 from conformance.judging.quorum.logs_on_disk import MetadataLogs, Watermark, first_batches, first_gap
 from conformance.judging.quorum.story import QuorumStory, excuses
 from conformance.judging.quorum.votes import Ballot, votes_given

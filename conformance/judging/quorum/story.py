@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from conformance.judging.changes import Change, ChangedBy, changed_by
-from conformance.judging.excuses import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED, Evidence
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import Exchange, by_asked, by_event
 from conformance.judging.facts.gauges import AppliedOffset, RaftGauges
 from conformance.judging.facts.metadata_log import MetadataLogOnDisk
@@ -22,6 +22,7 @@ from conformance.judging.facts.quorum import (
     VoteResult,
 )
 from conformance.judging.judge import Excuse
+from conformance.judging.quorum.evidence import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED
 from conformance.judging.story import Story
 from conformance.judging.timeline import NEVER, Timeline
 from history.effects import LOG_LOSSES, Effects

@@ -13,6 +13,7 @@ from conformance.judging.excuses import (
     FAULT_STOOD,
     NO_REPLICA_MAY_LEAD,
     NOT_READ,
+    ONLY_NODE_ENDED,
     OUT_OF_MEMORY,
     PREFERRED_OUT_OF_SYNC,
     QUORUM_STATE_LOST,
@@ -89,6 +90,12 @@ def _preferred(history: Waited, topic: str = TOPIC.name) -> History:
 
 def _out_of_memory(broker: int = 1) -> Waited:
     return Waited().settled(1, 0).process_ended(broker, out_of_memory=True)
+
+
+def _alone(history: Waited) -> History:
+    """Return the history as that of a cluster whose only node is broker 1."""
+    example = msgspec.structs.replace(history.example, members=history.example.members[:1])
+    return msgspec.structs.replace(history.history, example=example)
 
 
 def _disk_failed(broker: int = 1) -> Waited:
@@ -171,6 +178,17 @@ ENTRIES = (
             ),
             "after it ended": lambda: _out_of_memory().start(1).waited().history,
         },
+    ),
+    Forgiven(
+        ONLY_NODE_ENDED,
+        row="GEN-08",
+        covered=lambda: _alone(Waited().settled(1, 0).waited().process_ended(1)),
+        near={
+            "another node": lambda: Waited().settled(1, 0).waited().process_ended(1).history,
+            "before it began": lambda: _alone(Waited().waited().metadata(1, 1, 0).process_ended(1)),
+            "after it ended": lambda: _alone(Waited().settled(1, 0).process_ended(1).start(1).waited()),
+        },
+        applies={"another subject": "all steps are the only node's"},
     ),
     Forgiven(
         NO_REPLICA_MAY_LEAD,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import EPOCH_FILES_CHANGED, LOG_BEHIND, METADATA_LOG_TORN
+from conformance.judging.excuses import EPOCH_FILES_CHANGED, LOG_BEHIND
+from conformance.judging.quorum.evidence import METADATA_LOG_TORN
 from history.events import History
 from tests.contract.forgiven.entry import Forgiven
 from tests.support.metadata_log_pairs import TAIL, alone, beside

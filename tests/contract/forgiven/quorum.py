@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.judging.excuses import (
+from conformance.judging.quorum.evidence import (
     CONTROLLER_DISK_LOST,
     REQUEST_FORGED,
     VOTER_LOG_LOST,

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.excuses import VOTER_LOG_LOST, VOTERS_CHANGED, Evidence
+from conformance.judging.excuses import Evidence
 from conformance.judging.judge import judge_history
+from conformance.judging.quorum.evidence import VOTER_LOG_LOST, VOTERS_CHANGED
 from conformance.judging.quorum.high_watermark import (
     high_watermark_is_within_a_majority,
     high_watermark_never_falls,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.judging.excuses import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED, Evidence
+from conformance.judging.excuses import Evidence
 from conformance.judging.facts.exchange import Exchange
+from conformance.judging.quorum.evidence import CONTROLLER_DISK_LOST, REQUEST_FORGED, VOTERS_SCRIPTED
 from conformance.judging.quorum.story import QuorumStory, in_real_time
 from conformance.judging.reading import Reading
 from history.effects import Effects
