@@ -194,6 +194,9 @@ silence."""
 LIVE_VOTER_OF_FIVE = Topology(name="live-voter-5", controllers=1, brokers=0, scripted=(2, 3, 4, 5), config=LIVE)
 """The same in a quorum of five."""
 
+DEFAULT_FETCH_TIMEOUT = 2.0
+"""The seconds of controller.quorum.fetch.timeout.ms that Kafka sets by itself."""
+
 LIVE_VOTER_AT_DEFAULTS = Topology(name="live-voter-defaults", controllers=1, brokers=0, scripted=(2, 3))
 """The same of three with Kafka's own timeouts."""
 

@@ -12,7 +12,7 @@ from conformance.rigs.log.follower_fetches import RECOMPRESSING, TRIO
 from conformance.rigs.log.led_together import FIVE, SpreadPartitions
 from conformance.rigs.log.partition import Partition, PartitionData
 from conformance.rigs.producers.transactions import FirstTransaction, coordinator_of
-from fixtures.views.nodes import ask_until_granted
+from fixtures.views.nodes import ask_until_granted, is_not_ready
 from fixtures.wire.records import encode_batch, read_batches
 from history.readings import HeldBatch
 from protocol.cluster import CoordinatorType
@@ -81,7 +81,7 @@ def plain_batch_has_the_leader_epoch(partition: Partition, case: str, codec: Cod
     if case == "idempotent":
         bench = partition.bench
         broker = bench.node(bench.brokers[0])
-        given = ask_until_granted(bench, lambda: broker.init_producer_id(None), "a producer id given")
+        given = ask_until_granted(bench, lambda: broker.init_producer_id(None), "a producer id given", is_not_ready)
         sent = replace(sent, producer_id=given.producer_id, producer_epoch=given.producer_epoch, base_sequence=0)
     epoch = partition.epoch()
     done = append(partition, sent)
@@ -155,7 +155,9 @@ def commit(partition: Partition, offset: int) -> None:
     bench = partition.bench
     group, offsets = bench.fresh_name("group"), [NewOffset(partition.topic, partition.index, offset)]
     coordinator = coordinator_of(bench, group, CoordinatorType.GROUP)
-    ask_until_granted(bench, lambda: coordinator.offset_commit(group, offsets), f"a commit of {group} accepted")
+    ask_until_granted(
+        bench, lambda: coordinator.offset_commit(group, offsets), f"a commit of {group} accepted", is_not_ready
+    )
 
 
 @probe("KIP101-STAMP-02", rig=TRIO, cases=["internal"], offset=integers(1, 1000))

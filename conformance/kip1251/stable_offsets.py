@@ -5,7 +5,7 @@ from hypothesis.strategies import integers
 from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.transactions import TxnGroup, fresh_txn_group
 from conformance.rigs.producers.combined_node import STAGE, Stage
-from fixtures.views.nodes import ask_until_granted
+from fixtures.views.nodes import ask_until_granted, is_not_ready
 from protocol.codes import Error
 from protocol.groups import NewOffset
 from strategies.inputs import OFFSETS
@@ -27,6 +27,7 @@ def open_transaction_holds_back_readers(stage: Stage, case: str, before: int, st
         stage.bench,
         lambda: stage.broker.offset_commit(group, [NewOffset(log.topic, 0, before)]),
         f"a commit of {group} accepted",
+        is_not_ready,
     )
     producer = stage.transactional(stage.newest_dialect if case == "aborted" else case)
     if not producer.dialect.bumps:

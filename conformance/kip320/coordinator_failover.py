@@ -19,7 +19,7 @@ from conformance.rigs.restarts import await_answer
 from conformance.rigs.topics import delete_topics
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.wire import NodeClient, WireError
-from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, error_of
+from fixtures.wire.retriable import NOT_COORDINATED_YET, ask_again, require_accepted
 from history.due import COORDINATOR_TIMEOUT
 from protocol.cluster import CoordinatorType
 from protocol.codes import Error
@@ -77,11 +77,10 @@ class Commits:
 
         def is_committed() -> bool:
             node = self.coordinator(group)
-            return (
-                node is not None and error_of(node.offset_commit(group, [wanted], version=self._commit)) is Error.NONE
-            )
+            answer = node.offset_commit(group, [wanted], version=self._commit) if node else None
+            return answer is not None and not ask_again(answer, NOT_COORDINATED_YET) and bool(require_accepted(answer))
 
-        self.bench.eventually(is_committed, f"a commit of {group} accepted")
+        self.bench.eventually(is_committed, f"a commit of {group}")
         self.sent.append(GroupCommit(group, offset, epoch))
 
     def fetch(self, commit: GroupCommit, topic: Topic | None = None, version: int = -1) -> OffsetFetchAnswer:

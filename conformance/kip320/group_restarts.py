@@ -15,7 +15,7 @@ from conformance.rigs.producers.transactions import coordinator_of
 from conformance.rigs.versions import BACK, choose_version
 from fixtures.views.coordinator import Coordinator
 from fixtures.views.member import LoneClassicMember
-from fixtures.views.nodes import ask_until_granted
+from fixtures.views.nodes import ask_until_granted, is_not_ready
 from fixtures.wire import NodeClient, WireError
 from history.readings import Position
 from protocol.cluster import CoordinatorType, PartitionMetadata
@@ -88,7 +88,10 @@ class RestartedGroup:
         asked = [(self.couple.topic, self.couple.index)]
         node = self.coordinator()
         return ask_until_granted(
-            self.bench, lambda: node.offset_fetch(self.name, asked, version=version), f"the offset of {self.name} told"
+            self.bench,
+            lambda: node.offset_fetch(self.name, asked, version=version),
+            f"the offset of {self.name} told",
+            is_not_ready,
         ).only_partition
 
 

@@ -1,14 +1,13 @@
 """A leader of the metadata quorum that is shut down is followed at once, one that dies after the fetch timeout (KIP-595)."""
 
 from conformance.core.checks import Claims, held_if, premise, probe
-from conformance.core.topologies import LONG_FETCH_TIMEOUT
+from conformance.core.topologies import DEFAULT_FETCH_TIMEOUT, LONG_FETCH_TIMEOUT
 from conformance.core.waiting import Settled
 from conformance.rigs.quorum.lab import LAB, SLOW, QuorumLab
 from conformance.rigs.quorum.successors import ELECTS_WITHIN
 
 HANDED_OVER_WITHIN = 5.0
 """The rows' bound in seconds, both for the election and for the first write."""
-DEFAULT_FETCH_TIMEOUT = 2.0
 EARLY = 1.0
 """Seconds by which a follower may give its leader up before a fetch timeout has passed since the kill: its last fetch was
 answered up to half a second before, and the kit looks at its own clock."""

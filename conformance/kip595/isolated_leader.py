@@ -6,7 +6,7 @@ from hypothesis.strategies import sampled_from
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Claim, Claims, Rig, excuse, held_if, probe
-from conformance.core.topologies import CONTROLLERS
+from conformance.core.topologies import CONTROLLERS, DEFAULT_FETCH_TIMEOUT
 from conformance.judging.excuses import STARVED
 from conformance.judging.facts.quorum import Stored
 from conformance.rigs.log.partition import PartitionData, new_partition
@@ -30,9 +30,6 @@ from protocol.topics import CreateTopicsAnswer, NewTopic
 from protocol.words import say
 
 PRE_VOTE_FROM = since("VoteRequest", "PreVote")
-
-FETCH_TIMEOUT = 2.0
-"""The seconds of controller.quorum.fetch.timeout.ms, which CONTROLLERS leaves at its default."""
 
 
 class ResignedVoter(NamedTuple):
@@ -96,7 +93,7 @@ def _prepare(bench: Bench) -> PartitionData:
 ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)
 
 
-GIVES_UP_WITHIN = 1.5 * FETCH_TIMEOUT + 2.0
+GIVES_UP_WITHIN = 1.5 * DEFAULT_FETCH_TIMEOUT + 2.0
 WRITE_MS = 1000
 """The timeout of a write that must fail, in milliseconds."""
 

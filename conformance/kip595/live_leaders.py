@@ -19,6 +19,7 @@ from conformance.rigs.quorum.live import (
     LIVE_RIG_AT_DEFAULTS,
     LIVE_RIG_OF_FIVE,
     NOT_LED,
+    RESIGNS_AFTER,
     SLACK,
     Live,
     LiveOfFive,
@@ -68,7 +69,7 @@ class Tenure:
     @property
     def resigns_within(self) -> float:
         """Milliseconds after the last fetch of a majority within which the leader has resigned."""
-        return 1.5 * self.live.fetch_timeout + SLACK
+        return RESIGNS_AFTER * self.live.fetch_timeout + SLACK
 
     @property
     def deadline(self) -> str:

@@ -5,13 +5,13 @@ It keeps the rules of KIP-595 and KIP-996 that the probes of those rigs check, e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from conformance.core.checks import Check
 from conformance.core.evaluate import ExampleOutcome, evaluate_check
-from conformance.rigs.quorum.live import CHECK_QUORUM, ELECTION_TIMEOUT, FETCH_TIMEOUT, LIVE_RIG, Live, LiveOfFive
+from conformance.rigs.quorum.live import ELECTION_TIMEOUT, FETCH_TIMEOUT, RESIGNS_AFTER, Live
 from fixtures.cluster.config import CONTROLLER_PORT
 from history.readings import Received
 from protocol.codes import Error
@@ -28,8 +28,11 @@ SPREAD = (0.1, 0.7, 0.4, 0.9, 0.25, 0.55)
 class LiveVoter(Voter):
     """The voter, which has a `deadline` in each role."""
 
-    def __init__(self, bugs: frozenset[str], lag: float, peers: tuple[int, ...]) -> None:
+    def __init__(
+        self, bugs: frozenset[str], lag: float, peers: tuple[int, ...], fetch_timeout: int = FETCH_TIMEOUT
+    ) -> None:
         super().__init__(bugs, lag)
+        self.fetch_timeout = fetch_timeout / 1000
         self.peers = peers
         self.routes = {id: id for id in peers}
         self.deadline = NEVER
@@ -50,9 +53,9 @@ class LiveVoter(Voter):
     def patience(self, role: str) -> float:
         """Return the seconds for which the voter stays in a role in which nothing happens."""
         if role == "follower":
-            return NEVER if "never-stands" in self.bugs else FETCH_TIMEOUT / 1000
+            return NEVER if "never-stands" in self.bugs else self.fetch_timeout
         if role == "leader":
-            return NEVER if "no-check-quorum" in self.bugs else CHECK_QUORUM / 1000
+            return NEVER if "no-check-quorum" in self.bugs else RESIGNS_AFTER * self.fetch_timeout
         if role == "resigned" and self.ending:
             return SHUTDOWN
         if role == "resigned" and "stays-resigned" in self.bugs:
@@ -207,7 +210,7 @@ def on_live_voter(
     check: Check, *bugs: str, case: str = "", lag: float = 0.001, late: float = 0.0, **inputs: Any
 ) -> ExampleOutcome:
     """Run one example of a probe on such a voter of three or five, after its rig was prepared."""
-    others = (Live if check.rig is LIVE_RIG else LiveOfFive).others
-    cluster = VoterCluster(LiveVoter(frozenset(bugs), lag, others), late)
+    kind = cast(type[Live], check.rig.handle)
+    cluster = VoterCluster(LiveVoter(frozenset(bugs), lag, kind.others, kind.fetch_timeout), late)
     context = msgspec.to_builtins(check.rig.prepare(bench_on(cluster, check, case)))
     return evaluate_check(check, bench_on(cluster, check, case), inputs, context)

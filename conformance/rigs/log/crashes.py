@@ -85,7 +85,6 @@ class Crashing(Partition):
             self.bench,
             lambda: node.produce(self.topic, self.index, batch(value), timeout_ms=PATIENCE_MS),
             f"a write to {self.directory} acknowledged",
-            once=True,
         ).base_offset
 
     def kill(self, id: int) -> None:

@@ -61,9 +61,7 @@ class ManyPartitions:
         """Write the same values to all partitions."""
         wanted = [ProducePartition(topic, 0, batch(*values)) for topic in self.topics]
         node = self.bench.node(to)
-        ask_until_granted(
-            self.bench, lambda: node.produce_many(wanted, acks=acks), f"writes to {to} acknowledged", once=True
-        )
+        ask_until_granted(self.bench, lambda: node.produce_many(wanted, acks=acks), f"writes to {to} acknowledged")
 
     def log_ends(self, node: str) -> set[int]:
         """Return the log end offsets of one broker's replicas."""

@@ -61,7 +61,6 @@ class Partition(PartitionView):
             self.bench,
             lambda: (to or self.leader()).produce(self.topic, self.index, records, acks=acks),
             f"a write to {self} acknowledged",
-            once=True,
         )
 
     def assign(self, *replicas: int, by: NodeClient | None = None) -> None:

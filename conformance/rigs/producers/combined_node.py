@@ -20,7 +20,7 @@ from conformance.core.waiting import MIN_LASTING_TIMEOUT
 from conformance.rigs.log.partition import new_topic, new_topics
 from conformance.rigs.producers.producer import CheckProducer
 from conformance.rigs.restarts import await_answer
-from fixtures.views.nodes import ask_until_granted, ask_until_served
+from fixtures.views.nodes import ask_until_granted, ask_until_served, is_not_ready
 from fixtures.views.producer import DIALECTS, LEGACY, Dialect, WritablePartition
 from fixtures.wire import ConnectionClosed, NodeClient, NotSent, Unanswered
 from history.due import COORDINATOR_TIMEOUT
@@ -123,7 +123,6 @@ class Log:
             self.stage.bench,
             lambda: self.stage.broker.produce(self.topic, self.index, records),
             f"a write to {self.name}",
-            once=True,
         )
 
     def delete_all_records(self) -> int:
@@ -275,7 +274,10 @@ def await_coordinators(bench: Bench) -> LoadedBroker:
     stage = Stage(bench, LoadedBroker(broker))
     for kind in (CoordinatorType.TRANSACTION, CoordinatorType.GROUP):
         ask_until_granted(
-            stage.bench, partial(stage.broker.find_coordinator, "kit", kind), f"a {kind.name} coordinator found"
+            stage.bench,
+            partial(stage.broker.find_coordinator, "kit", kind),
+            f"a {kind.name} coordinator found",
+            is_not_ready,
         )
     stage.transactional()
     return LoadedBroker(broker)

@@ -20,7 +20,7 @@ from conformance.core.checks import (
     record_only,
     scenario,
 )
-from conformance.core.topologies import CONTROLLERS
+from conformance.core.topologies import CONTROLLERS, DEFAULT_FETCH_TIMEOUT
 from conformance.core.waiting import Settled
 from conformance.judging.excuses import STARVED
 from conformance.judging.timeline import AT_REST
@@ -38,7 +38,7 @@ from protocol.log import LeaderAndEpoch
 from protocol.quorum import QuorumAnswer
 from protocol.words import say
 
-FETCH_TIMEOUT = 2.0
+FETCH_TIMEOUT = DEFAULT_FETCH_TIMEOUT
 """The seconds of controller.quorum.fetch.timeout.ms, which CONTROLLERS leaves at its default."""
 
 REQUEST_TIMEOUT = 2.0

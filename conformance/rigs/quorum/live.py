@@ -5,7 +5,13 @@ from typing import ClassVar
 
 from conformance.core.bench import Bench
 from conformance.core.checks import Rig
-from conformance.core.topologies import LIVE, LIVE_VOTER, LIVE_VOTER_AT_DEFAULTS, LIVE_VOTER_OF_FIVE
+from conformance.core.topologies import (
+    DEFAULT_FETCH_TIMEOUT,
+    LIVE,
+    LIVE_VOTER,
+    LIVE_VOTER_AT_DEFAULTS,
+    LIVE_VOTER_OF_FIVE,
+)
 from conformance.core.waiting import WITHIN, Settled
 from conformance.rigs.quorum import frozen
 from conformance.rigs.quorum.fetching import own_end
@@ -22,9 +28,9 @@ ELECTION_TIMEOUT = int(LIVE["controller.quorum.election.timeout.ms"])
 BACKOFF_MAX = int(LIVE["controller.quorum.election.backoff.max.ms"])
 FETCH_TIMEOUT = int(LIVE["controller.quorum.fetch.timeout.ms"])
 """Milliseconds without a fetch that was served after which a follower stands for election."""
-DEFAULT_FETCH_TIMEOUT = 2000
-"""The same by default."""
-CHECK_QUORUM = 1.5 * FETCH_TIMEOUT
+RESIGNS_AFTER = 1.5
+"""The fetch timeouts without fetches of a majority after which a leader resigns (KIP595-LEAD-01)."""
+CHECK_QUORUM = RESIGNS_AFTER * FETCH_TIMEOUT
 """Milliseconds without fetches of a majority after which a leader resigns (KIP595-LEAD-01)."""
 CLOCK = 2.0
 """Milliseconds by which a wait can look too short, since the voter's clock has whole milliseconds."""
@@ -184,7 +190,7 @@ class LiveOfFive(Live):
 class LiveAtDefaults(Live):
     """The real voter of three with Kafka's own timeouts."""
 
-    fetch_timeout = DEFAULT_FETCH_TIMEOUT
+    fetch_timeout = int(DEFAULT_FETCH_TIMEOUT * 1000)
 
 
 def is_pre_vote(asked: Received) -> bool:
@@ -203,8 +209,12 @@ def sent_in(asked: Received) -> int:
 
 def prepare_live(bench: Bench) -> frozen.FrozenData:
     """Wait until the voter takes a leader."""
+    return _following(bench, Live)
+
+
+def _following(bench: Bench, kind: type[Live]) -> frozen.FrozenData:
     data = frozen.FrozenData(cluster_id_of(bench))
-    Live(bench, data).follow()
+    kind(bench, data).follow()
     return data
 
 
@@ -214,7 +224,7 @@ LIVE_RIG = Rig(LIVE_VOTER, prepare_live, Live, shared=True)
 
 def prepare_live_of_five(bench: Bench) -> frozen.FrozenData:
     """Wait until the voter takes a leader."""
-    return prepare_live(bench)
+    return _following(bench, LiveOfFive)
 
 
 LIVE_RIG_OF_FIVE = Rig(LIVE_VOTER_OF_FIVE, prepare_live_of_five, LiveOfFive, shared=True)
@@ -223,9 +233,7 @@ LIVE_RIG_OF_FIVE = Rig(LIVE_VOTER_OF_FIVE, prepare_live_of_five, LiveOfFive, sha
 
 def prepare_live_at_defaults(bench: Bench) -> frozen.FrozenData:
     """Wait until the voter takes a leader."""
-    data = frozen.FrozenData(cluster_id_of(bench))
-    LiveAtDefaults(bench, data).follow()
-    return data
+    return _following(bench, LiveAtDefaults)
 
 
 LIVE_RIG_AT_DEFAULTS = Rig(LIVE_VOTER_AT_DEFAULTS, prepare_live_at_defaults, LiveAtDefaults, shared=True)

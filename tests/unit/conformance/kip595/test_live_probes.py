@@ -15,13 +15,14 @@ from conformance.kip595.live_elections import (
     silent_leader_is_given_up_after_the_fetch_timeout,
 )
 from conformance.rigs.quorum.frozen import REQUEST_TIMEOUT
-from conformance.rigs.quorum.live import FETCH_TIMEOUT, LIVE_RIG, LIVE_RIG_OF_FIVE, Live
+from conformance.rigs.quorum.live import FETCH_TIMEOUT, LIVE_RIG, LIVE_RIG_AT_DEFAULTS, LIVE_RIG_OF_FIVE, Live
 from history.readings import Received
 from tests.support.live_voter import LiveVoter, on_live_voter
 from tests.support.probe_examples import examples
 from tests.support.voter_cluster import VoterCluster, bench_on
 
-PROBES = [check for check in all_checks().values() if check.rig in (LIVE_RIG, LIVE_RIG_OF_FIVE)]
+AT_DEFAULTS = [check for check in all_checks().values() if check.rig is LIVE_RIG_AT_DEFAULTS]
+PROBES = [*AT_DEFAULTS, *(one for one in all_checks().values() if one.rig in (LIVE_RIG, LIVE_RIG_OF_FIVE))]
 
 
 def outcomes(check: Check, *bugs: str, **more: Any) -> list[ExampleOutcome]:
@@ -111,6 +112,15 @@ def test_a_bug_breaks_its_rows_and_no_others(bug: str) -> None:
     found = [outcome for check in PROBES for outcome in outcomes(check, bug)]
     assert {one.detail for one in found if one.end == "error"} == set()
     assert {broken for one in found for broken in claimed(one, "violated")} == set(BUGS[bug])
+
+
+@pytest.mark.parametrize(
+    ("bug", "row"),
+    [("no-check-quorum", "LEAD-01"), ("never-stands", "ELEC-01"), ("fires-on-first-loss", "ELEC-01")],
+)
+def test_a_check_at_defaults_sees_a_bug_by_itself(bug: str, row: str) -> None:
+    found = [outcome for check in AT_DEFAULTS for outcome in outcomes(check, bug)]
+    assert {id for one in found for id, _ in claimed(one, "violated")} == {f"KIP595-{row}"}
 
 
 @pytest.mark.parametrize("bug", ["no-check-quorum", "one-shot", "never-stands"])
