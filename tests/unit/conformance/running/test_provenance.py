@@ -1,5 +1,6 @@
 """Where a run comes from, as its shards say it."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from conformance.running.provenance import CHANGED, Provenance, commit_of, provenance_of
 
+ROOT = Path(__file__).parents[4]
 GITHUB = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
 
 
@@ -52,3 +54,13 @@ def test_an_installed_kit_has_no_commit_even_inside_another_checkout(checkout: P
     assert commit_of(inner) == ""
     assert commit_of(tmp_path / "nowhere") == ""
     assert Provenance() == Provenance(began="", host="", commit="", job="", attempt=0)
+
+
+@pytest.mark.parametrize("written", ["night/plan.json", "nights/site/index.html", "night.log", "open.json", "out/run"])
+def test_what_runs_write_into_a_checkout_leaves_it_clean(checkout: Path, written: str) -> None:
+    shutil.copy(ROOT / ".gitignore", checkout)
+    git(checkout, "add", ".gitignore")
+    git(checkout, "commit", "-m", "Ignore")
+    (checkout / written).parent.mkdir(parents=True, exist_ok=True)
+    (checkout / written).write_text("")
+    assert not commit_of(checkout).endswith(CHANGED)
