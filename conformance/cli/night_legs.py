@@ -30,12 +30,14 @@ from conformance.cli.engine import print_progress
 from conformance.cli.matrix import run_columns, say_bad_ends
 from conformance.cli.means import Means
 from conformance.cli.options import deviations_options
+from conformance.core.profiles import PROFILES
+from conformance.core.registry import rows_with_a_probe
 from conformance.judging.news import BrokenCase, judged_cell
 from conformance.running.columns import IMAGE, LABEL, VERSION
 from conformance.running.provenance import ATTEMPT
 from history.exit_codes import EXIT_SATISFIED, EXIT_TROUBLE, EXIT_VIOLATED
 from history.shards import read_shards
-from mutants import all_mutants
+from mutants import Mutant, all_mutants
 from protocol.errors import KitError
 
 REPLAYS = "replays"
@@ -157,14 +159,14 @@ def row_hashes() -> dict[str, str]:
 
 
 def planted_bugs(version: str) -> list[PlantedBug]:
-    """Return the mutants that act on a version and turn rows red that a probe shows."""
+    """Return the mutants that act on a version and turn rows red that a probe of the shortest profile, a canary's, shows."""
     acting = [one for one in all_mutants() if any(in_range(version, versions) for versions in one.applies)]
-    bugs = [
-        PlantedBug(
-            name=one.name,
-            red=[red.id for red in one.red if red.kind == "probe" and red.id in shipped_rows()],
-            may=[red.id for red in (*one.red, *one.may) if red.kind != "probe" or red in one.may],
-        )
-        for one in acting
-    ]
+    bugs = [planted_bug(one) for one in acting]
     return [bug for bug in bugs if bug.red]
+
+
+def planted_bug(one: Mutant) -> PlantedBug:
+    """Return a mutant as a canary's; what only longer profiles show, schedules or judges, may be red."""
+    shown = rows_with_a_probe(PROFILES[0])
+    red = [red.id for red in one.red if red.kind == "probe" and red.id in shown]
+    return PlantedBug(name=one.name, red=red, may=[each.id for each in (*one.red, *one.may) if each.id not in red])

@@ -60,6 +60,13 @@ def is_in_profile(check: AnyCheck, profile: Profile) -> bool:
 
 
 @cache
+def rows_with_a_probe(profile: Profile) -> frozenset[str]:
+    """Return the rows of which a profile has a probe or schedule, whatever machines and judges see of them."""
+    own = (check for check in every_check().values() if not isinstance(check, MachineCheck))
+    return frozenset(row for check in own if is_in_profile(check, profile) for row in check.rows)
+
+
+@cache
 def rows_of_all_checks() -> tuple[str, ...]:
     """Return the rows at which no check aims, since any history may show them."""
     own = {row for check in every_check().values() for row in check.rows}

@@ -18,9 +18,12 @@ from conformance.campaign.night.plan import read_night, write_night
 from conformance.catalogue import shipped_rows
 from conformance.cli.means import Means
 from conformance.cli.night import night
+from conformance.cli.night_legs import planted_bugs
+from conformance.core.registry import rows_with_a_probe
 from conformance.running.machine.beginning import read_beginning
 from fixtures.errors import EngineMissing, WrongUse
-from fixtures.images import select_versions
+from fixtures.images import newest_version, select_versions
+from mutants import mutant
 from protocol.errors import KitError
 from reports.carried import read_carried
 from tests.support.fake_column_run import OTHER
@@ -511,3 +514,12 @@ def test_each_attempt_is_told_its_own_number(nights: Nights) -> None:
     assert os.environ["KAFKA_CONFORMANCE_ATTEMPT"] == "2"
     nights.leg(OTHERS[0], "satisfied")
     assert os.environ["KAFKA_CONFORMANCE_ATTEMPT"] == "1"
+
+
+def test_a_bug_that_only_longer_profiles_see_is_no_canary() -> None:
+    bugs = {one.name: one for one in planted_bugs(newest_version())}
+    assert "expired-producers-kept" not in bugs, "its row is checked from quick on"
+    assert len(bugs) > 30
+    for name, bug in bugs.items():
+        assert set(bug.red) <= rows_with_a_probe("smoke")
+        assert {*bug.red, *bug.may} == {red.id for red in (*mutant(name).red, *mutant(name).may)}
