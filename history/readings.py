@@ -351,6 +351,40 @@ class RunQuorumTool(Operation[ToolRun], frozen=True):
     arguments: Sequence[str]
 
 
+class StartJavaConsumer(Operation[ToolRun], frozen=True):
+    """The start of a `VerifiableConsumer`, which goes on in the background."""
+
+    op: ClassVar[str] = "start_java_consumer"
+
+    name: str
+    arguments: Sequence[str]
+
+
+class ToolLines(msgspec.Struct, frozen=True):
+    """Lines that a tool in the background has written, and the byte of its output after them."""
+
+    lines: tuple[str, ...]
+    end: int
+
+
+class ReadJavaConsumer(Operation[ToolLines], frozen=True):
+    """A read of the output of a `VerifiableConsumer` from a byte on."""
+
+    op: ClassVar[str] = "read_java_consumer"
+
+    name: str
+    start: int
+
+
+class SignalJavaConsumer(Operation[ToolRun], frozen=True):
+    """A signal to a `VerifiableConsumer`: TERM, on which it leaves its group, or KILL."""
+
+    op: ClassVar[str] = "signal_java_consumer"
+
+    name: str
+    signal: Literal["TERM", "KILL"]
+
+
 class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):
     """A read of a controller's metadata log, snapshots and quorum-state from its disk."""
 

@@ -20,7 +20,7 @@ True
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -314,7 +314,22 @@ class Bench:
     def run_quorum_tool(self, *arguments: str) -> readings.ToolRun:
         """Run the release's `kafka-metadata-quorum`, which reaches nodes by their names."""
         wanted = readings.RunQuorumTool(arguments)
-        return self._read("kit", wanted, lambda: self._require_cluster().run_quorum_tool(arguments))
+        return self._read("kit", wanted, lambda: self._require_cluster().tools.run_quorum_tool(arguments))
+
+    def start_java_consumer(self, name: str, *arguments: str) -> readings.ToolRun:
+        """Start the release's `VerifiableConsumer`, which reaches nodes by their names and runs until it gets a signal."""
+        wanted = readings.StartJavaConsumer(name, arguments)
+        return self._read("kit", wanted, lambda: self._require_cluster().tools.start_consumer(name, arguments))
+
+    def read_java_consumer(self, name: str, start: int) -> readings.ToolLines:
+        """Return what a `VerifiableConsumer` has written from this byte on."""
+        wanted = readings.ReadJavaConsumer(name, start)
+        return self._read("kit", wanted, lambda: self._require_cluster().tools.consumer_lines(name, start))
+
+    def signal_java_consumer(self, name: str, signal: Literal["TERM", "KILL"]) -> readings.ToolRun:
+        """Send a `VerifiableConsumer` a signal: TERM, on which it leaves its group, or KILL."""
+        wanted = readings.SignalJavaConsumer(name, signal)
+        return self._read("kit", wanted, lambda: self._require_cluster().tools.signal_consumer(name, signal))
 
     def replicas(self, hosts: Mapping[str, Sequence[str]]) -> readings.HeldReplicas:
         """Return the replicas of partitions (`topic-0`), read from the disks of the running brokers that host them."""

@@ -13,6 +13,7 @@ from fixtures.cluster.config import HOST_PORT
 from fixtures.cluster.node import ClusterNode
 from fixtures.cluster.peers import ScriptedPeers
 from fixtures.cluster.storage import DatedFile
+from fixtures.cluster.tools import Tools
 from fixtures.consumers import Consumer
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
@@ -33,7 +34,7 @@ from fixtures.wire.schemas import Message, SchemaError
 from fixtures.wire.tap import PassThrough, WaitingTap
 from history.due import Due
 from history.events import ProcessEnd
-from history.readings import GroupRecords, HeldMetadataLog, HeldReplicas, RegistrationHistories, ToolRun
+from history.readings import GroupRecords, HeldMetadataLog, HeldReplicas, RegistrationHistories
 from protocol.errors import KitError
 from protocol.messages import Topic
 
@@ -154,8 +155,9 @@ class Cluster(Protocol):
         """Remove a file below the data directory of a node that is down."""
         ...
 
-    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
-        """Run the release's `kafka-metadata-quorum` on the cluster's network."""
+    @property
+    def tools(self) -> Tools:
+        """The release's command line tools. Raises KitError without containers."""
         ...
 
     def container(self, name: str) -> ClusterNode:
@@ -250,8 +252,9 @@ class LiveCluster:
     def remove_file(self, name: str, path: str) -> None:
         on_volume(self.container(name), remove_command(path))
 
-    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
-        return self._cluster.quorum_tool.run(list(arguments))
+    @property
+    def tools(self) -> Tools:
+        return self._cluster.tools
 
     def container(self, name: str) -> ClusterNode:
         return self._cluster.node(name)

@@ -12,6 +12,7 @@ from conformance.core.cluster import Moment
 from conformance.core.faulting import Faults
 from fixtures.cluster.node import ClusterNode, NodeState
 from fixtures.cluster.storage import DatedFile
+from fixtures.cluster.tools import Tools
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer, ConsumerTrouble
 from fixtures.disk.checkpoint import EPOCHS
@@ -33,7 +34,6 @@ from history.readings import (
     PartitionRegistration,
     RegistrationHistories,
     RegistrationHistory,
-    ToolRun,
 )
 from history.shards import Column
 from protocol.errors import KitError
@@ -294,7 +294,8 @@ class Miniature:
     def remove_file(self, name: str, path: str) -> None:
         raise KitError("the miniature has no files")
 
-    def run_quorum_tool(self, arguments: Sequence[str]) -> ToolRun:
+    @property
+    def tools(self) -> Tools:
         raise KitError("the miniature has no jars, and so no command line tools")
 
     def container(self, name: str) -> ClusterNode:

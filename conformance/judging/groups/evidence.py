@@ -14,7 +14,7 @@ MAY_BE_REMOVED = Evidence(
 CLIENT_REMOVED = Evidence(
     "client-removed",
     "a record of the group removes the member of a client, or a description lacks it, before the partition is given to another",
-    about="one client of librdkafka, by its member id, and one partition",
+    about="one client, librdkafka's or Java's, by its member id, and one partition",
     since="the record that gives the member the partition, or the client's word that it has it",
     until="the record that gives it to the next owner, or the next owner's word; not if the former one is given it again before",
 )
