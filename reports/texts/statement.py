@@ -113,7 +113,6 @@ def _run_lines(column: ColumnReport) -> Iterator[str]:
         "Commit of the kit": dict.fromkeys(one.commit for one in column.origins if one.commit),
         "Begun": dict.fromkeys(one.began for one in column.origins if one.began),
         "Profile": column.profiles,
-        "Topologies": column.topologies,
         "Seeds": column.seeds,
         "Runs": column.runs,
     }
