@@ -31,11 +31,15 @@ class OpenLease(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request, its answer and the errors in it."""
+    """A request and its answer."""
 
     call: Call
     answer: Answer
-    errors: frozenset[int]
+
+    @property
+    def errors(self) -> frozenset[int]:
+        """All errors in the answer; looking for them takes long."""
+        return frozenset(_errors_in(self.answer.value))
 
     @property
     def is_accepted(self) -> bool:
@@ -56,22 +60,23 @@ def find_expired(events: Sequence[AnyEvent]) -> OpenLease | None:
     """Return the session or transaction whose end the last of these events, an answer, shows; None if it shows no end."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
-        Exchange(calls[event.call], event, frozenset(_errors_in(event.value)))
+        Exchange(calls[event.call], event)
         for event in events
         if isinstance(event, Answer) and event.call in calls
     ]
     last, earlier = exchanged[-1], exchanged[:-1]
-    if Error.UNKNOWN_MEMBER_ID in last.errors:
+    errors = last.errors
+    if Error.UNKNOWN_MEMBER_ID in errors:
         return _session(last.call.request, earlier)
     state = last.answer.value.get("state", "") if isinstance(last.answer.value, dict) else ""
-    return _open_transaction(last.call.request, earlier) if last.errors & REFUSALS or state in ABORTED else None
+    return _open_transaction(last.call.request, earlier) if errors & REFUSALS or state in ABORTED else None
 
 
 def _session(asked: dict[str, Any], earlier: Sequence[Exchange]) -> OpenLease | None:
     """Return the member's session since its last accepted heartbeat; None if that heartbeat left the group."""
     member = (_group_of(asked), asked.get("member_id"))
     found, lasts = None, DEFAULT_SESSION_TIMEOUT
-    for call, answer, _ in (one for one in earlier if one.is_accepted and one.call.op in HEARTBEATS):
+    for call, answer in (one for one in earlier if one.call.op in HEARTBEATS and one.is_accepted):
         if (_group_of(call.request), call.request["member_id"] or answer.value.get("member_id")) == member:
             lasts = call.request.get("session_timeout_ms", lasts * 1000) / 1000
             found = OpenLease(call.n, lasts) if call.request.get("member_epoch", 0) >= 0 else None
@@ -88,7 +93,7 @@ def _open_transaction(asked: dict[str, Any], earlier: Sequence[Exchange]) -> Ope
     for one in (one for one in earlier if id and one.call.request.get("transactional_id") == id):
         if one.call.op in TRANSACTION_ENDS:
             found, lasts = None, one.call.request.get("transaction_timeout_ms", lasts * 1000) / 1000
-        elif one.is_accepted and found is None and not one.call.op.startswith("describe"):
+        elif found is None and not one.call.op.startswith("describe") and one.is_accepted:
             found = OpenLease(one.call.n, lasts)
     return found
 
