@@ -4,7 +4,7 @@ import mutants.In;
 import mutants.Reach;
 import net.bytebuddy.asm.Advice;
 
-/** A follower of the quorum gives its leader up after half of the fetch timeout. */
+/** A follower of the quorum that wakes after half of the fetch timeout gives its leader up. */
 @In(type = "org.apache.kafka.raft.FollowerState", method = "hasFetchTimeoutExpired")
 public class ImpatientFollower {
     @Advice.OnMethodExit
