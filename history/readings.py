@@ -377,12 +377,12 @@ class ReadJavaConsumer(Operation[ToolLines], frozen=True):
 
 
 class SignalJavaConsumer(Operation[ToolRun], frozen=True):
-    """A signal to a `VerifiableConsumer`: TERM, on which it leaves its group, or KILL."""
+    """A signal to a `VerifiableConsumer`: TERM, on which it leaves its group, KILL, or 0, which asks whether it runs."""
 
     op: ClassVar[str] = "signal_java_consumer"
 
     name: str
-    signal: Literal["TERM", "KILL"]
+    signal: Literal["TERM", "KILL", "0"]
 
 
 class ReadMetadataLog(Operation[HeldMetadataLog], frozen=True):

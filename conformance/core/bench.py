@@ -326,8 +326,8 @@ class Bench:
         wanted = readings.ReadJavaConsumer(name, start)
         return self._read("kit", wanted, lambda: self._require_cluster().tools.consumer_lines(name, start))
 
-    def signal_java_consumer(self, name: str, signal: Literal["TERM", "KILL"]) -> readings.ToolRun:
-        """Send a `VerifiableConsumer` a signal: TERM, on which it leaves its group, or KILL."""
+    def signal_java_consumer(self, name: str, signal: Literal["TERM", "KILL", "0"]) -> readings.ToolRun:
+        """Send a `VerifiableConsumer` a signal: TERM, on which it leaves its group, KILL, or 0, which asks whether it runs."""
         wanted = readings.SignalJavaConsumer(name, signal)
         return self._read("kit", wanted, lambda: self._require_cluster().tools.signal_consumer(name, signal))
 

@@ -60,9 +60,7 @@ def find_expired(events: Sequence[AnyEvent]) -> OpenLease | None:
     """Return the session or transaction whose end the last of these events, an answer, shows; None if it shows no end."""
     calls = {event.n: event for event in events if isinstance(event, Call)}
     exchanged = [
-        Exchange(calls[event.call], event)
-        for event in events
-        if isinstance(event, Answer) and event.call in calls
+        Exchange(calls[event.call], event) for event in events if isinstance(event, Answer) and event.call in calls
     ]
     last, earlier = exchanged[-1], exchanged[:-1]
     errors = last.errors

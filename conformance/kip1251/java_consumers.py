@@ -2,7 +2,7 @@
 
 from hypothesis.strategies import integers, sampled_from
 
-from conformance.core.checks import Claim, Claims, held_if, premise, probe
+from conformance.core.checks import Claims, held_if, premise, probe
 from conformance.rigs.groups.java_consumers import JavaConsumers, java_consumers
 from conformance.rigs.groups.three_brokers import ROUTED_GROUP, RoutedGroup
 from conformance.rigs.log.partition import Partition, PartitionData
@@ -16,10 +16,12 @@ def write_records(group: RoutedGroup, count: int) -> None:
         Partition(group.bench, PartitionData(group.topic, index)).append(batch(*[b"read"] * count))
 
 
-def observe_sharing(consumers: JavaConsumers) -> Claim:
+def observe_sharing(consumers: JavaConsumers) -> Claims:
     """Observe that the consumers come to share all partitions."""
     met = consumers.share()
-    return held_if(met, consumers.group.describe(), row="KIP1251-BASE-09", case="java", detail=f"they have {consumers}")
+    yield consumers.are_running
+    shown = consumers.group.describe()
+    yield held_if(met, shown, row="KIP1251-BASE-09", case="java", detail=f"they have {consumers}")
 
 
 def observe_offsets(consumers: JavaConsumers) -> Claims:
@@ -55,9 +57,9 @@ def java_consumers_lose_their_coordinator(group: RoutedGroup, how: How, again: H
     with java_consumers(group) as consumers:
         write_records(group, count)
         yield consumers.start().could_run
-        yield observe_sharing(consumers)
+        yield from observe_sharing(consumers)
         consumers.start()
-        yield observe_sharing(consumers)
+        yield from observe_sharing(consumers)
         yield from observe_reading(consumers, count)
         for turn, lost in enumerate((how, again), 2):
             group.move_coordinator(lost)
@@ -65,6 +67,6 @@ def java_consumers_lose_their_coordinator(group: RoutedGroup, how: How, again: H
             write_records(group, count)
             yield from observe_reading(consumers, turn * count)
         consumers.leave()
-        yield observe_sharing(consumers)
+        yield from observe_sharing(consumers)
     consumers.tell_ownerships()
     group.bench.group_records(group.node.node, log.index, start)

@@ -24,6 +24,7 @@ class FakeBench:
         """The partitions that each consumer had after each ownership on the tape."""
         self.lines: dict[str, list[str]] = {}
         self.signals: list[tuple[str, str]] = []
+        self.ended: set[str] = set()
 
     def fresh_name(self, prefix: str) -> str:
         return f"{prefix}-{len(self.lines)}"
@@ -36,8 +37,9 @@ class FakeBench:
         return ToolLines(tuple(self.lines[name][start:]), len(self.lines[name]))
 
     def signal_java_consumer(self, name: str, signal: str) -> ToolRun:
-        self.signals.append((name, signal))
-        return ToolRun(code=0)
+        if signal != "0":
+            self.signals.append((name, signal))
+        return ToolRun(code=int(name in self.ended))
 
     def eventually(self, probe: Any, what: str, within: float) -> None:
         assert probe(), what

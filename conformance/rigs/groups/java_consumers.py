@@ -99,6 +99,10 @@ class JavaConsumer:
         self.read()
         return any(line.name == "shutdown_complete" for line in self.lines)
 
+    @property
+    def is_running(self) -> bool:
+        return self.group.bench.signal_java_consumer(self.name, "0").code == 0
+
     def kill(self) -> None:
         """End its process, if it still runs."""
         if not self.started.missing:
@@ -130,6 +134,12 @@ class JavaConsumers:
         )
         self._learn_member_id()
         return met
+
+    @property
+    def are_running(self) -> PremiseClaim:
+        """The premise that none has ended by itself, for which no coordinator is to blame."""
+        ended = [one.name for one in self.present if not one.is_running]
+        return premise(not ended, f"the Java consumers run; ended: {say(ended)}")
 
     def _learn_member_id(self) -> None:
         """Take the id that no other one has for that of the newest one: the lines do not tell it."""

@@ -43,6 +43,16 @@ def test_a_partition_without_an_owner_is_seen() -> None:
     consumers = consumers_of(group)
     one = consumers.start()
     group.bench.lines[one.name] = [line(1, "partitions_assigned", 0)]
-    assert results([observe_sharing(consumers)]) == ["violated"]
+    assert results(observe_sharing(consumers)) == ["violated"]
     group.bench.lines[one.name].append(line(2, "partitions_assigned", 1))
-    assert results([observe_sharing(consumers)]) == ["held"]
+    assert results(observe_sharing(consumers)) == ["held"]
+
+
+def test_a_consumer_that_ended_by_itself_is_no_offence_of_the_coordinator() -> None:
+    group = FakeGroup(FakeBench())
+    consumers = consumers_of(group)
+    one = consumers.start()
+    group.bench.ended.add(one.name)
+    first, *_ = observe_sharing(consumers)
+    assert isinstance(first, PremiseClaim)
+    assert not first.met
