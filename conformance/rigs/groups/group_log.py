@@ -245,8 +245,10 @@ class GroupLog:
         yield from batches_from(self.group.node, OFFSETS_TOPIC, self.partition, self.start)
 
     def _records(self) -> Iterator[Record]:
+        """Yield all records but the ends of transactions, whose keys are no coordinator's; any group may have had some."""
         for batch in self._batches():
-            yield from batch.records
+            if not batch.control:
+                yield from batch.records
 
     def _member(self, record: Record) -> str | None:
         """Return the member whose assignment the record holds; None for other records and other groups."""

@@ -63,7 +63,8 @@ def commit(at: int, offset: int, producer_id: int = -1, group: str = "g", partit
 
 
 def marker(at: int, producer_id: int, kind: ControlType) -> Batch:
-    return batch(at, record(at, b"", b"", kind), producer_id=producer_id, control=True)
+    of = struct.pack(">hh", 0, kind)
+    return batch(at, record(at, of, b"", kind), producer_id=producer_id, control=True)
 
 
 class Replayed(GroupLog):
@@ -96,6 +97,11 @@ class Replayed(GroupLog):
 )  # fmt: skip
 def test_the_committed_offset_is_the_last_of_plain_and_decided_ones(found: list[Batch], stored: int) -> None:
     assert Replayed(*found).committed_offset(0) == stored
+
+
+def test_the_end_of_a_transaction_of_another_group_is_no_offset() -> None:
+    found = Replayed(commit(0, 10), commit(1, 20, 7, group="h"), marker(2, 7, ControlType.COMMIT), commit(3, 5))
+    assert found.offsets(0) == [10, 5]
 
 
 def assignment(at: int, member: str, epoch: int | None, *partitions: int, group: str = "g") -> Batch:
