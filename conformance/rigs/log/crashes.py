@@ -128,8 +128,11 @@ class Crashing(Partition):
 
     def log_end(self, id: int) -> int | None:
         """Return the replica's log end offset, from ListOffsets with the debugging replica id."""
+        return self._offset(id, LATEST)
+
+    def _offset(self, id: int, timestamp: int) -> int | None:
         try:
-            answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
+            answer = self.bench.node(id).list_offsets(self.name, self.index, timestamp, replica_id=DEBUGGER)
         except WireError:
             return None
         return answer.offset if answer.error is Error.NONE else None
@@ -173,10 +176,12 @@ class Crashing(Partition):
     # --- reading
 
     def read(self, id: int) -> FetchedPartition:
-        """Return all records of a replica, whichever leader it follows. Its only segment fits into one answer."""
-        node = self.bench.node(id)
-        start = node.list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
-        return node.fetch(self.fetch_from(start), FetchOptions(replica_id=FUTURE_REPLICA))
+        """Return all records of a replica, whichever leader it follows. Its only segment fits into one answer.
+
+        A broker that starts may be in the ISR before it takes requests.
+        """
+        start = self.wait_until(lambda: self._offset(id, EARLIEST), f"broker {id} serving its log start")
+        return self.bench.node(id).fetch(self.fetch_from(start), FetchOptions(replica_id=FUTURE_REPLICA))
 
     def premise_of_lag(self, id: int, end: int) -> PremiseClaim:
         """Return the premise that the replica's high watermark is below the acknowledged log end `end`."""

@@ -1,16 +1,23 @@
-"""The newest entry of a leader's leader epoch cache, while the leader may be elected again (KIP101-CACHE-05)."""
+"""Partitions of brokers that crash: their newest entry while the leader may be elected again (KIP101-CACHE-05), and their records
+once a broker is back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
 
 import pytest
 
 from conformance.kip101.crashes import newest_entries
 from conformance.rigs.log.crashes import Crashing
-from conformance.rigs.log.partition import Boundary
+from conformance.rigs.log.partition import Boundary, PartitionData
+from fixtures.wire import NotSent
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
+from protocol.log import FetchPartition
+from protocol.messages import Topic
 
 FIRST = Boundary(0, 0)
 
@@ -46,3 +53,37 @@ def test_the_epoch_is_the_one_that_it_leads_in_once_its_entries_are_read(
     epochs: list[int], newest: Boundary, found: int
 ) -> None:
     assert newest_entries(Leader(epochs, FIRST, newest), 2, 1) == (found, (FIRST, newest))
+
+
+class Starting:
+    """A broker that resets its first connections, and has records from offset 4 on. It answers a fetch with the request."""
+
+    def __init__(self, resets: int) -> None:
+        self.resets = resets
+
+    def list_offsets(self, *_: object, **__: object) -> SimpleNamespace:
+        self.resets -= 1
+        if self.resets >= 0:
+            raise NotSent("connection reset by peer")
+        return SimpleNamespace(error=Error.NONE, offset=4)
+
+    def fetch(self, request: FetchPartition, _: object) -> FetchPartition:
+        return request
+
+
+class Returned(Crashing):
+    """A partition of which one broker has just started."""
+
+    def __init__(self, resets: int) -> None:
+        broker = Starting(resets)
+        bench: Any = SimpleNamespace(node=lambda _: broker, eventually=self._eventually)
+        super().__init__(bench, PartitionData(Topic("t", UUID(int=1)), 0))
+
+    def _eventually(self, probe: Callable[[], int | None], *_: object, **__: object) -> int:
+        return next(found for _ in range(3) if (found := probe()) is not None)
+
+
+@pytest.mark.parametrize("resets", [0, 1, 2])
+def test_a_broker_in_the_isr_is_read_once_it_takes_requests(resets: int) -> None:
+    fetched: Any = Returned(resets).read(2)
+    assert fetched.fetch_offset == 4
