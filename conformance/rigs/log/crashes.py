@@ -16,7 +16,7 @@ from conformance.rigs.log.quiescence import at_rest
 from fixtures.cluster import Topology
 from fixtures.views.nodes import ask_until_granted
 from fixtures.waiting import Overdue
-from fixtures.wire import WireError
+from fixtures.wire import NotSent, WireError
 from history.due import START_TIMEOUT, Due
 from protocol.cluster import PartitionMetadata
 from protocol.codes import Error
@@ -128,11 +128,8 @@ class Crashing(Partition):
 
     def log_end(self, id: int) -> int | None:
         """Return the replica's log end offset, from ListOffsets with the debugging replica id."""
-        return self._offset(id, LATEST)
-
-    def _offset(self, id: int, timestamp: int) -> int | None:
         try:
-            answer = self.bench.node(id).list_offsets(self.name, self.index, timestamp, replica_id=DEBUGGER)
+            answer = self.bench.node(id).list_offsets(self.name, self.index, LATEST, replica_id=DEBUGGER)
         except WireError:
             return None
         return answer.offset if answer.error is Error.NONE else None
@@ -178,10 +175,16 @@ class Crashing(Partition):
     def read(self, id: int) -> FetchedPartition:
         """Return all records of a replica, whichever leader it follows. Its only segment fits into one answer.
 
-        A broker that starts may be in the ISR before it takes requests.
+        A broker that starts may be in the ISR before it takes requests: one that never left is sent again, a refused one is not.
         """
-        start = self.wait_until(lambda: self._offset(id, EARLIEST), f"broker {id} serving its log start")
+        start = self.wait_until(lambda: self._log_start(id), f"broker {id} taking requests")
         return self.bench.node(id).fetch(self.fetch_from(start), FetchOptions(replica_id=FUTURE_REPLICA))
+
+    def _log_start(self, id: int) -> int | None:
+        try:
+            return self.bench.node(id).list_offsets(self.name, self.index, EARLIEST, replica_id=DEBUGGER).offset
+        except NotSent:
+            return None
 
     def premise_of_lag(self, id: int, end: int) -> PremiseClaim:
         """Return the premise that the replica's high watermark is below the acknowledged log end `end`."""

@@ -58,14 +58,15 @@ def test_the_epoch_is_the_one_that_it_leads_in_once_its_entries_are_read(
 class Starting:
     """A broker that resets its first connections, and has records from offset 4 on. It answers a fetch with the request."""
 
-    def __init__(self, resets: int) -> None:
+    def __init__(self, resets: int, error: Error = Error.NONE) -> None:
         self.resets = resets
+        self.error = error
 
     def list_offsets(self, *_: object, **__: object) -> SimpleNamespace:
         self.resets -= 1
         if self.resets >= 0:
             raise NotSent("connection reset by peer")
-        return SimpleNamespace(error=Error.NONE, offset=4)
+        return SimpleNamespace(error=self.error, offset=-1 if self.error else 4)
 
     def fetch(self, request: FetchPartition, _: object) -> FetchPartition:
         return request
@@ -74,8 +75,7 @@ class Starting:
 class Returned(Crashing):
     """A partition of which one broker has just started."""
 
-    def __init__(self, resets: int) -> None:
-        broker = Starting(resets)
+    def __init__(self, broker: Starting) -> None:
         bench: Any = SimpleNamespace(node=lambda _: broker, eventually=self._eventually)
         super().__init__(bench, PartitionData(Topic("t", UUID(int=1)), 0))
 
@@ -85,5 +85,11 @@ class Returned(Crashing):
 
 @pytest.mark.parametrize("resets", [0, 1, 2])
 def test_a_broker_in_the_isr_is_read_once_it_takes_requests(resets: int) -> None:
-    fetched: Any = Returned(resets).read(2)
+    fetched: Any = Returned(Starting(resets)).read(2)
     assert fetched.fetch_offset == 4
+
+
+def test_a_refused_read_is_not_tried_again() -> None:
+    broker = Starting(0, Error.NOT_LEADER_OR_FOLLOWER)
+    Returned(broker).read(2)
+    assert broker.resets == -1, "one request"
