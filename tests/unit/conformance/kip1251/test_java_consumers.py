@@ -21,9 +21,10 @@ def test_an_offset_that_the_group_has_lost_is_seen() -> None:
     group.offsets = {0: 2, 1: 2}
     assert results(observe_reading(consumers, 2)) == ["held", "held"]
     group.offsets = {0: 2}
-    assert results(observe_offsets(consumers)) == ["held", "violated"]
+    assert results(observe_offsets(consumers, 2)) == ["held", "violated"]
     group.offsets = {0: 1, 1: 3}
-    assert results(observe_offsets(consumers)) == ["violated", "held"], "a commit may be unanswered yet"
+    assert results(observe_offsets(consumers, 2)) == ["violated", "violated"], "one is lost, one is beyond the log end"
+    assert results(observe_offsets(consumers, 3)) == ["violated", "held"], "a commit may be unanswered yet"
 
 
 def test_records_that_no_consumer_has_read_are_no_offence_of_the_coordinator() -> None:
