@@ -10,6 +10,7 @@ from conformance.core.checks import Claims, Rig, held_if, premise, probe
 from conformance.core.topologies import BYSTANDER, NODE, READER, SECURED
 from conformance.rigs.quorum.quorum import GHOSTS, Quorum, QuorumData, cluster_id_of
 from conformance.rigs.quorum.raft_requests import ASK
+from conformance.rigs.rights import CLUSTER_ACTION, DESCRIBE, give_rights, right_on_cluster
 from fixtures.wire import NodeClient
 from protocol.codes import Error
 from protocol.log import LeaderAndEpoch
@@ -17,7 +18,6 @@ from protocol.messages import PartitionAnswer
 from protocol.words import say
 from strategies.inputs import EPOCHS_AHEAD
 
-CLUSTER_ACTION, DESCRIBE = 9, 8
 RIGHTS: Mapping[str, int] = {NODE: CLUSTER_ACTION, READER: DESCRIBE}
 """By user: the operation that it may do on the cluster. A bystander may do none."""
 
@@ -45,27 +45,9 @@ class SecuredQuorum(Quorum):
 
 
 def prepare_rights(bench: Bench) -> QuorumData:
-    """Give users their rights, and wait until they have them."""
-    quorum = SecuredQuorum(bench, QuorumData(cluster_id_of(bench)))
-    [name] = quorum.controllers
-    wanted = [right_on_the_cluster(user, operation) for user, operation in RIGHTS.items()]
-    given = quorum.client(name).call("CreateAcls", creations=wanted).body["results"]
-    if any(one["error_code"] for one in given):
-        raise bench.wait.overdue("quorum", f"rights are not given: {say(given)}", 0.0)
-    bench.eventually(lambda: is_in_force(quorum, name), "rights that users have", due="quorum")
-    return QuorumData(quorum.cluster_id)
-
-
-def right_on_the_cluster(user: str, operation: int) -> dict[str, Any]:
-    """Return the fields of a creation in CreateAcls: the cluster, by its own name, from any host, allowed."""
-    cluster = {"resource_type": 4, "resource_name": "kafka-cluster", "resource_pattern_type": 3}
-    return {**cluster, "principal": f"User:{user}", "host": "*", "operation": operation, "permission_type": 3}
-
-
-def is_in_force(quorum: SecuredQuorum, name: str) -> bool:
-    described = quorum.asked_by(READER).client(name).describe_quorum()
-    voted = ASK["vote"](quorum.asked_by(NODE), name, 0, cluster_id=quorum.cluster_id)
-    return described.error is Error.NONE and voted.top_level_error is not Error.CLUSTER_AUTHORIZATION_FAILED
+    """Give users their rights."""
+    give_rights(bench, [right_on_cluster(user, operation) for user, operation in RIGHTS.items()])
+    return QuorumData(cluster_id_of(bench))
 
 
 RIGHTS_RIG = Rig(SECURED, prepare_rights, SecuredQuorum, shared=True)
