@@ -18,8 +18,8 @@ public class LookupsOfNodesOnly {
             @Advice.Argument(0) AuthorizableRequestContext request,
             @Advice.Argument(1) List<Action> actions,
             @Advice.Return(readOnly = false) List<AuthorizationResult> results) {
-        boolean describes = actions.stream().anyMatch(one -> one.operation() == AclOperation.DESCRIBE);
-        if (request.requestType() == ApiKeys.OFFSET_FOR_LEADER_EPOCH.id && describes) {
+        if (request.requestType() == ApiKeys.OFFSET_FOR_LEADER_EPOCH.id
+                && actions.get(0).operation() == AclOperation.DESCRIBE) {
             results = Collections.nCopies(results.size(), AuthorizationResult.DENIED);
         }
     }
