@@ -217,6 +217,10 @@ class Assignment(Operation[Assigned], frozen=True):
     group: str | None = None
 
 
+Change = Literal["assigned", "revoked", "lost", "failed"]
+"""How the partitions of a client changed: a coordinator that removed it takes them as lost; it has none once it failed."""
+
+
 class Owned(Operation[Assigned], frozen=True):
     """A member of a group that is a client of its own notes which partitions it has after it was assigned some, revoked some,
     lost some to a coordinator that removed it, or failed for good."""
@@ -224,7 +228,7 @@ class Owned(Operation[Assigned], frozen=True):
     op: ClassVar[str] = "owned"
 
     group: str
-    how: Literal["assigned", "revoked", "lost", "failed"]
+    how: Change
     member_id: str = ""
 
 
@@ -349,6 +353,42 @@ class RunQuorumTool(Operation[ToolRun], frozen=True):
     op: ClassVar[str] = "quorum_tool"
 
     arguments: Sequence[str]
+
+
+class OwnershipChange(msgspec.Struct, frozen=True):
+    """The partitions that a member of a group had after they changed."""
+
+    how: Change
+    member_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+class CopyStep(msgspec.Struct, frozen=True):
+    """A step of a client that copies records: its ownerships meanwhile, the partition and offset of the record of which the copy
+    is open, and the error after which it starts over."""
+
+    changes: tuple[OwnershipChange, ...] = ()
+    copied: tuple[int, int] | None = None
+    trouble: str = ""
+
+
+class StartCopying(Operation[CopyStep], frozen=True):
+    """The start of a client that copies records of the topic `source` to the first partition of `target`."""
+
+    op: ClassVar[str] = "start_copying"
+
+    group: str
+    protocol: str
+    source: str
+    target: str
+
+
+class CopyRecords(Operation[CopyStep], frozen=True):
+    """A step of a client that copies records in transactions."""
+
+    op: ClassVar[str] = "copy_records"
+
+    do: Literal["read", "begin", "end", "leave"]
 
 
 class StartJavaConsumer(Operation[ToolRun], frozen=True):

@@ -34,6 +34,7 @@ from fixtures import metrics
 from fixtures.cluster import Peers
 from fixtures.cluster.topology import Member
 from fixtures.consumers import Consumer
+from fixtures.copying import CopyingClient
 from fixtures.disk.registrations import latest_registration
 from fixtures.librdkafka import GroupClient, GroupProtocol
 from fixtures.producers import KafkaPythonProducer, close_all
@@ -90,6 +91,7 @@ class Bench:
         self._names = 0
         self._consumers: list[Consumer] = []
         self._group_clients: list[GroupClient] = []
+        self._copying: dict[str, CopyingClient] = {}
         self._producers: list[KafkaPythonProducer] = []
         self._faults: list[Faults] = []
         self.excuses: list[Evidence] = []
@@ -165,7 +167,7 @@ class Bench:
 
     def close(self) -> None:
         """Close everything that this bench opened; lent clients are kept for the next example."""
-        close_all([*self._consumers, *self._group_clients])
+        close_all([*self._consumers, *self._group_clients, *self._copying.values()])
         if errors := close_all(self._producers):
             self.tape.note("producers did not close", {"errors": errors})
         for client in self._own.values():
@@ -315,6 +317,26 @@ class Bench:
         """Run the release's `kafka-metadata-quorum`, which reaches nodes by their names."""
         wanted = readings.RunQuorumTool(arguments)
         return self._read("kit", wanted, lambda: self._require_cluster().tools.run_quorum_tool(arguments))
+
+    def start_copying(
+        self, name: str, group: str, protocol: GroupProtocol, source: str, target: str
+    ) -> readings.CopyStep:
+        """Start a client of librdkafka that copies records in transactions, as a member of a group. Closed with the bench."""
+
+        def start() -> readings.CopyStep:
+            cluster = self._require_cluster()
+            self._copying[name] = cluster.copying_client(name, self.brokers, group, protocol, target)
+            return self._copying[name].step(lambda client: client.subscribe([source]))
+
+        return self._read(name, readings.StartCopying(group, protocol, source, target), start)
+
+    def copy_records(self, name: str, do: Literal["read", "begin", "end", "leave"]) -> readings.CopyStep:
+        """Let a client that copies records take a step."""
+
+        def step() -> readings.CopyStep:
+            return self._copying[name].step(lambda client: getattr(client, do)())
+
+        return self._read(name, readings.CopyRecords(do), step)
 
     def start_java_consumer(self, name: str, *arguments: str) -> readings.ToolRun:
         """Start the release's `VerifiableConsumer`, which reaches nodes by their names and runs until it gets a signal."""

@@ -15,6 +15,7 @@ from fixtures.cluster.peers import ScriptedPeers
 from fixtures.cluster.storage import DatedFile
 from fixtures.cluster.tools import Tools
 from fixtures.consumers import Consumer
+from fixtures.copying import CopyingClient
 from fixtures.disk.held import held_replicas
 from fixtures.disk.held_metadata import held_metadata_logs
 from fixtures.disk.registrations import registration_histories
@@ -88,6 +89,12 @@ class Cluster(Protocol):
     ) -> GroupClient:
         """Return a consumer of librdkafka that bootstraps from these brokers, for one group; static with an instance id. Raises
         ConsumerTrouble."""
+        ...
+
+    def copying_client(
+        self, name: str, brokers: Sequence[str], group: str, protocol: GroupProtocol, target: str
+    ) -> CopyingClient:
+        """Return a member of a group that copies records to a topic, like `group_client`. Raises ConsumerTrouble."""
         ...
 
     def producer(
@@ -189,6 +196,11 @@ class LiveCluster:
         self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol, instance_id: str
     ) -> GroupClient:
         return GroupClient(name, self._addresses(brokers), tap, group, protocol, instance_id)
+
+    def copying_client(
+        self, name: str, brokers: Sequence[str], group: str, protocol: GroupProtocol, target: str
+    ) -> CopyingClient:
+        return CopyingClient(name, self._addresses(brokers), group, protocol, target)
 
     def producer(
         self, name: str, brokers: Sequence[str], tap: WaitingTap, transactional_id: str | None

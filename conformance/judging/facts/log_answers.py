@@ -148,6 +148,22 @@ def _produce_result(
         yield ("transactional-id", fact.transactional_id, fact)
 
 
+@decodes(readings.StartCopying, about=["partition"])
+def _copies(request: readings.StartCopying, answer: readings.CopyStep, at: Decoding) -> Iterator[Attributed]:
+    """Yield a write of unknown records, since the client appends what it reads."""
+    fact = ProduceResult(
+        *at.exchange(),
+        acks=-1,
+        values=(),
+        error=UNKNOWN_OUTCOME,
+        offset=-1,
+        failed=False,
+        transactional=True,
+        opaque=True,
+    )
+    yield ("partition", f"{request.target}-0", fact)
+
+
 @decodes(log.Fetch, about=["partition"])
 def _fetch(request: log.Fetch, answer: log.FetchedPartition, at: Decoding) -> Iterator[Attributed]:
     if answer.error == NONE:

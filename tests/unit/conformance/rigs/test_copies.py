@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.kip1251.read_process_write import each_once, miscopied_values
+from conformance.rigs.groups.copies import each_once, miscopied_values
 
 WANTED = [[b"0/0", b"0/1"], [b"1/0", b"1/1"]]
 
