@@ -12,8 +12,8 @@ from conformance.rigs.producers.three_brokers import How
 
 
 class Turn(NamedTuple):
-    """A second client that comes and goes: whether its joining and its leaving find a copy open, which is ended later, and the way
-    in which the group loses its coordinator meanwhile."""
+    """A second client that comes and goes: whether a copy is open as it joins, and as it leaves, and how the group loses its
+    coordinator meanwhile."""
 
     open_at_join: bool
     open_at_leave: bool

@@ -15,6 +15,7 @@ from fixtures.cluster.storage import DatedFile
 from fixtures.cluster.tools import Tools
 from fixtures.cluster.topology import Topology
 from fixtures.consumers import Consumer, ConsumerTrouble
+from fixtures.copying import CopyingClient
 from fixtures.disk.checkpoint import EPOCHS
 from fixtures.librdkafka import GroupClient, GroupProtocol
 from fixtures.producers import KafkaPythonProducer
@@ -218,6 +219,11 @@ class Miniature:
     def group_client(
         self, name: str, brokers: Sequence[str], tap: Tap, group: str, protocol: GroupProtocol, instance_id: str
     ) -> GroupClient:
+        raise ConsumerTrouble("librdkafka does not know the miniature")
+
+    def copying_client(
+        self, name: str, brokers: Sequence[str], group: str, protocol: GroupProtocol, target: str
+    ) -> CopyingClient:
         raise ConsumerTrouble("librdkafka does not know the miniature")
 
     def producer(

@@ -18,7 +18,7 @@ COPIED_WITHIN = 60.0
 
 
 class Copier:
-    """One client. What it owns is on the tape after each of its steps."""
+    """One client. Its ownerships are on the tape after each of its steps."""
 
     def __init__(self, copying: Copying, protocol: GroupProtocol) -> None:
         self._group = copying.group

@@ -90,8 +90,7 @@ def each_once(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> bool
 
 
 def miscopied_values(found: Sequence[bytes], wanted: Sequence[Sequence[bytes]]) -> dict[bytes, int]:
-    """Return the number of copies of each value that was not copied exactly once."""
-    counted = {value: found.count(value) for values in wanted for value in values}
-    return {value: count for value, count in counted.items() if count != 1} | {
-        value: found.count(value) for value in found if value not in counted
-    }
+    """Return the number of copies of each value that was not copied exactly once, or that is not wanted."""
+    once = {value for values in wanted for value in values}
+    counted = {value: found.count(value) for value in sorted(once | {*found})}
+    return {value: count for value, count in counted.items() if count != 1 or value not in once}

@@ -43,10 +43,9 @@ def test_a_check_that_is_too_long_for_a_profile_is_one_that_there_is_and_has_a_r
     assert found == dict.fromkeys(BUDGETS.from_quick, "quick") | dict.fromkeys(BUDGETS.only_nightly, "nightly")
 
 
-def test_of_rows_of_the_highest_priority_only_schedules_of_the_quorum_a_machine_and_java_clients_are_only_nightly() -> (
-    None
-):
-    nightly = [every_check()[id] for id in BUDGETS.only_nightly if not id.startswith(("machines.", "kip1251.java_"))]
+def test_of_rows_of_the_highest_priority_only_schedules_of_the_quorum_a_machine_and_clients_are_only_nightly() -> None:
+    others = ("machines.", "kip1251.java_consumers.", "kip1251.client_copies.")
+    nightly = [every_check()[id] for id in BUDGETS.only_nightly if not id.startswith(others)]
     highest = [check for check in nightly if priority_of(check) == "P1"]
     assert [check.id for check in highest if not getattr(check, "schedule", "").startswith("KIP595-SC-")] == []
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from conformance.rigs.groups.copies import each_once, miscopied_values
+from conformance.core.checks import ObservationClaim, PremiseClaim
+from conformance.core.waiting import Settled
+from conformance.rigs.groups.copies import INPUTS, Copying, each_once, miscopied_values
+from protocol.groups import CommittedOffset, OffsetFetchAnswer
 
 WANTED = [[b"0/0", b"0/1"], [b"1/0", b"1/1"]]
 
@@ -27,7 +32,7 @@ def test_partitions_may_take_turns(found: list[bytes]) -> None:
         ([b"0/0", b"0/1", b"1/0"], {b"1/1": 0}),
         ([b"0/0", b"0/1", b"1/0", b"0/1", b"1/1"], {b"0/1": 2}),
         ([b"0/1", b"0/0", b"1/0", b"1/1"], {}),
-        ([b"0/0", b"0/1", b"1/0", b"1/1", b"2/0"], {}),
+        ([b"0/0", b"0/1", b"1/0", b"1/1", b"2/0"], {b"2/0": 1}),
         ([b"0/0", b"0/1", b"1/0", b"1/0"], {b"1/0": 2, b"1/1": 0}),
     ],
     ids=["missing", "twice", "out of order", "of no partition", "one for another"],
@@ -35,3 +40,55 @@ def test_partitions_may_take_turns(found: list[bytes]) -> None:
 def test_anything_else_is_seen(found: list[bytes], counts: dict[bytes, int]) -> None:
     assert not each_once(found, WANTED)
     assert miscopied_values(found, WANTED) == counts
+
+
+class FakeCopying(Copying):
+    """Two partitions whose committed offsets and copies are as a test says."""
+
+    def __init__(self, offsets: list[int], copies: list[bytes]) -> None:
+        self.group: Any = self
+        self.bench = self
+        self.wait = self
+        self.partitions = 2
+        self.offsets = offsets
+        self.found = copies
+
+    def becomes_true(self, probe: Any, what: str, within: float) -> Settled:
+        return Settled(1, probe(), within)
+
+    def stable_offset(self, partition: int) -> OffsetFetchAnswer:
+        found = CommittedOffset(version=8, partition=partition, offset=self.offsets[partition])
+        return OffsetFetchAnswer(version=8, partitions=(found,))
+
+    def read_copies(self) -> tuple[list[bytes], Any]:
+        return self.found, "read"
+
+
+def copies(*ends: int) -> list[bytes]:
+    return [f"{partition}/{offset}".encode() for partition, end in enumerate(ends) for offset in range(end)]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "found", "result", "whole"),
+    [
+        ([INPUTS, INPUTS], copies(INPUTS, INPUTS), "held", True),
+        ([3, -1], copies(3, 0), "held", False),
+        ([3, -1], copies(4, 0), "violated", False),
+        ([3, 1], copies(3, 0), "violated", False),
+        ([INPUTS, INPUTS], [*copies(INPUTS, INPUTS), b"1/3"], "violated", True),
+    ],
+    ids=["all", "a part", "a copy whose offset is not committed", "an offset without its copy", "twice"],
+)
+def test_clients_are_judged_by_what_is_committed(
+    offsets: list[int], found: list[bytes], result: str, whole: bool
+) -> None:
+    observed, premise = FakeCopying(offsets, found).observe_what_is_committed()
+    assert isinstance(observed, ObservationClaim)
+    assert isinstance(premise, PremiseClaim)
+    assert (observed.observation.result, premise.met) == (result, whole)
+
+
+def test_a_loop_has_to_copy_all() -> None:
+    part, all = FakeCopying([3, 3], copies(3, 3)), FakeCopying([INPUTS, INPUTS], copies(INPUTS, INPUTS))
+    claims = [one.observe_exactly_once() for one in (part, all)]
+    assert [one.observation.result for one in claims if isinstance(one, ObservationClaim)] == ["violated", "held"]

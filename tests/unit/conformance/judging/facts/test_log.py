@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.judging.log.story import PartitionStory
 from conformance.judging.reading import Reading
 from history.events import Answer, Call, Example
+from history.readings import CopyStep, StartCopying
 from protocol.operations import OPERATIONS
 from tests.support import filled
 
@@ -41,3 +43,13 @@ def test_a_fetch_of_a_few_bytes_is_no_fact(limit: int, facts: int) -> None:
     part = {"topic": "a", "topic_id": None, "partition": 0, "error_code": 0, "version": 12, "diverging_epoch": None}
     request = {"partitions": [wanted | epochs], "options": {"replica_id": -1}}
     assert len(story("fetch_many", request, {"version": 12, "partitions": [part | marks]})) == facts
+
+
+def test_a_client_that_copies_appends_unknown_records() -> None:
+    reading = Reading(EXAMPLE, [PartitionStory])
+    request, value = StartCopying("g", "classic", "from", "to"), CopyStep()
+    call = Call(n=0, t=0.0, op=request.op, node="copier-1", request=msgspec.to_builtins(request))
+    reading.feed([call, Answer(n=1, t=1.0, call=0, outcome="ok", value=msgspec.to_builtins(value))])
+    [found] = reading.stories(PartitionStory)
+    assert isinstance(found, PartitionStory)
+    assert (found.name, [one.opaque for one in found.produced]) == ("to-0", [True])
