@@ -12,6 +12,7 @@ from conformance.judging.facts.quorum import Stored
 from conformance.rigs.log.partition import PartitionData, new_partition
 from conformance.rigs.quorum.candidates import is_vote
 from conformance.rigs.quorum.frozen import OUTSIDER
+from conformance.rigs.quorum.live import RESIGNS_AFTER
 from conformance.rigs.quorum.quorum import (
     FAR,
     ControllerCondition,
@@ -93,7 +94,7 @@ def _prepare(bench: Bench) -> PartitionData:
 ISOLATED = Rig(CONTROLLERS, _prepare, Isolated)
 
 
-GIVES_UP_WITHIN = 1.5 * DEFAULT_FETCH_TIMEOUT + 2.0
+GIVES_UP_WITHIN = RESIGNS_AFTER * DEFAULT_FETCH_TIMEOUT + 2.0
 WRITE_MS = 1000
 """The timeout of a write that must fail, in milliseconds."""
 

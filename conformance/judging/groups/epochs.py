@@ -64,7 +64,7 @@ def group_epochs_are_ordered(story: GroupStory) -> Iterator[Claim]:
 def _judge(story: GroupStory, only_case: str = "") -> Iterator[Claim]:
     """Yield a finding for each epoch, compared with the highest before; the case is by coordinator if none is given."""
     shown: set[tuple[object, ...]] = set()
-    for before, one in _after_the_highest(story):
+    for before, one in story.derive(after_the_highest):
         what = (one.of, one.value, before.value, one.answer.node, one.answer.incarnation)
         if what not in shown:
             shown.add(what)
@@ -80,9 +80,10 @@ def _judge(story: GroupStory, only_case: str = "") -> Iterator[Claim]:
             )
 
 
-def _after_the_highest(story: GroupStory) -> Iterator[tuple[Epoch, Epoch]]:
-    """Yield each epoch together with the highest that was answered before its request; with the highest one that is stored, if it
-    is lower than that. A classic group stores its generation with the leader's assignment."""
+def after_the_highest(story: GroupStory) -> list[tuple[Epoch, Epoch]]:
+    """Return each epoch together with the highest that was answered before its request; with the highest one that is stored, if
+    it is lower than that. A classic group stores its generation with the leader's assignment."""
+    found: list[tuple[Epoch, Epoch]] = []
     answers = sorted([*story.beats, *story.classic, *story.described], key=by_event)
     highest: dict[str, Epoch] = {}
     stored: dict[str, Epoch] = {}
@@ -97,7 +98,8 @@ def _after_the_highest(story: GroupStory) -> Iterator[tuple[Epoch, Epoch]]:
         judged = [] if _is_classic(answer, "sync") else epochs_in(answer)
         for one in (one for one in judged if one.of in highest):
             kept = stored.get(one.of)
-            yield (kept if kept is not None and one.value < kept.value else highest[one.of]), one
+            found.append(((kept if kept is not None and one.value < kept.value else highest[one.of]), one))
+    return found
 
 
 def _value(epoch: Epoch) -> int:
