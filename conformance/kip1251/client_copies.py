@@ -46,7 +46,7 @@ def take_turn(copiers: Copiers, first: Copier, turn: Turn) -> None:
 def clients_copy_each_record_once(group: RoutedGroup, classic: bool, turns: list[Turn]) -> Claims:
     """Each record below the group's committed offsets was copied exactly once by clients of librdkafka, although members come and
     go with open transactions and the group loses its coordinator."""
-    has_protocol = "ConsumerGroupHeartbeat" in group.bench.column.ranges
+    has_protocol = group.bench.column.ranges.get("group.version", 0) >= 1
     if has_protocol:
         group.shorten_sessions()
     copiers = Copiers(Copying(group), "classic" if classic or not has_protocol else "consumer")
