@@ -383,12 +383,16 @@ class StartCopying(Operation[CopyStep], frozen=True):
     target: str
 
 
+CopyAct = Literal["read", "begin", "end", "leave"]
+"""A step of a client that copies records: poll, write a record in a new transaction, commit it, leave the group."""
+
+
 class CopyRecords(Operation[CopyStep], frozen=True):
     """A step of a client that copies records in transactions."""
 
     op: ClassVar[str] = "copy_records"
 
-    do: Literal["read", "begin", "end", "leave"]
+    do: CopyAct
 
 
 class StartJavaConsumer(Operation[ToolRun], frozen=True):

@@ -330,7 +330,7 @@ class Bench:
 
         return self._read(name, readings.StartCopying(group, protocol, source, target), start)
 
-    def copy_records(self, name: str, do: Literal["read", "begin", "end", "leave"]) -> readings.CopyStep:
+    def copy_records(self, name: str, do: readings.CopyAct) -> readings.CopyStep:
         """Let a client that copies records take a step."""
 
         def step() -> readings.CopyStep:

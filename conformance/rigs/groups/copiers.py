@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
 
 from conformance.rigs.groups.copies import Copying
 from fixtures.librdkafka import GroupProtocol
-from history.readings import Assigned, CopyStep, Owned
+from history.readings import Assigned, CopyAct, CopyStep, Owned
 
 SHARED_WITHIN = 15.0
 """Seconds after which clients are no longer awaited to share their partitions: some of their heartbeats, one in 5 s."""
@@ -52,7 +51,7 @@ class Copier:
     def leave(self) -> None:
         self._step("leave")
 
-    def _step(self, do: Literal["read", "begin", "end", "leave"]) -> None:
+    def _step(self, do: CopyAct) -> None:
         self.last = self._take(self._bench.copy_records(self.name, do))
 
     def _take(self, step: CopyStep) -> CopyStep:
