@@ -25,7 +25,7 @@ from conformance.running.settings import OPTIONS
 ROOT = Path(__file__).parents[4]
 OWN_HELP = sorted(set(COMMANDS) - {"pytest", "tests", "miniature"})
 """The others pass --help on, to programs with a help of their own."""
-UNTESTED = "KIP320-ACL-01"
+UNTESTED = "KIP320-CONS-04"
 
 REFUSED = {
     "an unknown command": ["nonsense"],
