@@ -26,7 +26,7 @@ TURNS: SearchStrategy[list[Turn]] = lists(
 
 
 def take_turn(copiers: Copiers, first: Copier, turn: Turn) -> None:
-    """Let another client join, copy records at a new coordinator, and leave."""
+    """Let another client join, copy records, and leave at a new coordinator."""
     if turn.open_at_join:
         first.begin()
     other = copiers.start()
@@ -56,4 +56,4 @@ def clients_copy_each_record_once(group: RoutedGroup, classic: bool, turns: list
     for turn in turns:
         take_turn(copiers, first, turn)
     copiers.copy_all()
-    yield from copiers.copying.observe_what_is_committed()
+    yield from copiers.copying.observe_what_is_committed(each_copied=copiers.each_copied)

@@ -20,7 +20,7 @@ from protocol.words import say
 
 RECORDS_EACH = 3
 GHOST = 7000
-"""The id of a replica that is none."""
+"""An id that no replica has."""
 
 
 class SecuredTopics(msgspec.Struct, frozen=True):

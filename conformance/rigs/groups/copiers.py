@@ -73,6 +73,11 @@ class Copiers:
         self._all: list[Copier] = []
         self._present: list[Copier] = []
 
+    @property
+    def each_copied(self) -> bool:
+        """True if each client was told that a record which it copied is committed."""
+        return all(one.ends for one in self._all)
+
     def start(self) -> Copier:
         """Start one more."""
         self._all.append(Copier(self.copying, self._protocol))

@@ -84,7 +84,9 @@ def test_it_has_copied_what_it_ended_without_trouble(bench: FakeBench, copiers: 
         ("end", CopyStep()),
     ]
     copiers.copy(one, 1)
-    assert (one.ends, bench.steps[one.name]) == ({1: 1}, [])
+    assert (one.ends, bench.steps[one.name], copiers.each_copied) == ({1: 1}, [], True)
+    copiers.start()
+    assert not copiers.each_copied
 
 
 def test_without_a_partition_it_copies_nothing(bench: FakeBench, copiers: Copiers) -> None:

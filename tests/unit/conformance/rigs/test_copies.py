@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.core.checks import ObservationClaim, PremiseClaim
+from conformance.core.checks import Claim, ObservationClaim, PremiseClaim
 from conformance.core.waiting import Settled
 from conformance.rigs.groups.copies import INPUTS, Copying, each_once, miscopied_values
 from protocol.groups import CommittedOffset, OffsetFetchAnswer
@@ -69,23 +69,35 @@ def copies(*ends: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "found", "result", "whole"),
+    ("offsets", "found", "results"),
     [
-        ([INPUTS, INPUTS], copies(INPUTS, INPUTS), "held", True),
-        ([3, -1], copies(3, 0), "held", False),
-        ([3, -1], copies(4, 0), "violated", False),
-        ([3, 1], copies(3, 0), "violated", False),
-        ([INPUTS, INPUTS], [*copies(INPUTS, INPUTS), b"1/3"], "violated", True),
+        ([INPUTS, INPUTS], copies(INPUTS, INPUTS), [True, True, "held"]),
+        ([3, -1], copies(3, 0), [True, False, "held"]),
+        ([-1, -1], [], [True, False, "held"]),
+        ([3, -1], copies(4, 0), ["violated"]),
+        ([3, 1], copies(3, 0), ["violated"]),
+        ([INPUTS, INPUTS], [*copies(INPUTS, INPUTS), b"1/3"], ["violated"]),
     ],
-    ids=["all", "a part", "a copy whose offset is not committed", "an offset without its copy", "twice"],
+    ids=["all", "a part", "nothing", "a copy whose offset is not committed", "an offset without its copy", "twice"],
 )
-def test_clients_are_judged_by_what_is_committed(
-    offsets: list[int], found: list[bytes], result: str, whole: bool
+def test_what_is_committed_breaks_the_row_and_holds_under_premises_only(
+    offsets: list[int], found: list[bytes], results: list[object]
 ) -> None:
-    observed, premise = FakeCopying(offsets, found).observe_what_is_committed()
-    assert isinstance(observed, ObservationClaim)
-    assert isinstance(premise, PremiseClaim)
-    assert (observed.observation.result, premise.met) == (result, whole)
+    claims = FakeCopying(offsets, found).observe_what_is_committed(each_copied=True)
+    assert [shown(one) for one in claims] == results
+
+
+def test_a_client_that_copied_nothing_shows_nothing() -> None:
+    claims = FakeCopying([INPUTS, INPUTS], copies(INPUTS, INPUTS)).observe_what_is_committed(each_copied=False)
+    assert [shown(one) for one in claims] == [False, True, "held"]
+
+
+def shown(claim: Claim) -> object:
+    """Return whether a premise is met, or the result of an observation."""
+    if isinstance(claim, PremiseClaim):
+        return claim.met
+    assert isinstance(claim, ObservationClaim)
+    return claim.observation.result
 
 
 def test_a_loop_has_to_copy_all() -> None:
